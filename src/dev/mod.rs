@@ -1,0 +1,3 @@
+//! A fleet on a laptop.
+
+pub mod apiserver;

@@ -1,0 +1,1 @@
+//! LeaderAware, Term, Guard.

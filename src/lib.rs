@@ -1,0 +1,13 @@
+//! leasehold lets event-source adapters and reconcilers scale by replica count.
+//!
+//! Each replica competes for N bucket Leases in Kubernetes and acts only on the events whose keys hash to the
+//! buckets it holds. See `docs/` for the protocol and its limits.
+
+pub mod bucket;
+pub mod clock;
+pub mod config;
+#[cfg(feature = "dev")]
+pub mod dev;
+pub mod leader;
+#[cfg(feature = "sources")]
+pub mod sources;

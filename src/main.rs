@@ -1,0 +1,3 @@
+//! The `leasehold` program.
+
+fn main() {}

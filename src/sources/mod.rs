@@ -1,0 +1,3 @@
+//! Adapters that ship.
+
+pub mod ping;

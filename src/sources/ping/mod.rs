@@ -1,0 +1,3 @@
+//! The ping source.
+
+pub mod cron;
