@@ -8,6 +8,7 @@ pub mod clock;
 pub mod config;
 #[cfg(feature = "dev")]
 pub mod dev;
+pub mod elector;
 pub mod leader;
 #[cfg(feature = "sources")]
 pub mod sources;

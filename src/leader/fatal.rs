@@ -1,0 +1,69 @@
+//! What cannot be stopped ends the process (rule S6): work that goes on past its Lease would break rule S1.
+
+use crate::bucket::Bucket;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The exit code of a process that ended itself because something could not be stopped. Nothing else uses it.
+pub const EXIT_CANNOT_STOP: i32 = 86;
+
+/// What did not stop.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fatal {
+    /// A guard is still out although its Lease is about to expire.
+    #[error(
+        "bucket {bucket}: {guards} guard(s) still out {silent:?} after the last renewal that counts, and cancelled: another \
+         replica may act soon, so this process ends now. Work under a guard must end when it is cancelled: run it with \
+         Guard::run, and keep blocking calls out of it"
+    )]
+    GuardOut {
+        /// The bucket.
+        bucket: Bucket,
+        /// How many.
+        guards: u64,
+        /// Time since the last renewal that counts was sent.
+        silent: Duration,
+    },
+    /// A guard has not ended twice drain-timeout after it should have.
+    #[error(
+        "bucket {bucket}: {guards} guard(s) not ended {waited:?} after being cancelled: the process ends, so that the bucket gets a holder again"
+    )]
+    GuardHangs {
+        /// The bucket.
+        bucket: Bucket,
+        /// How many.
+        guards: u64,
+        /// Time since they were cancelled.
+        waited: Duration,
+    },
+    /// A demote has not returned twice drain-timeout after it should have.
+    #[error(
+        "bucket {bucket}: demote has not returned after {waited:?}: the process ends, so that the bucket gets a holder again"
+    )]
+    DemoteHangs {
+        /// The bucket.
+        bucket: Bucket,
+        /// Time since it was called.
+        waited: Duration,
+    },
+}
+
+/// Called with what could not be stopped. The default, [`exit`], does not return; a test may record it instead.
+pub type OnFatal = Arc<dyn Fn(Fatal) + Send + Sync>;
+
+/// Says why on standard error and in the log, and ends the process with [`EXIT_CANNOT_STOP`].
+#[allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "the one place that ends the process: nothing may run on"
+)]
+pub fn exit(why: &Fatal) {
+    tracing::error!(code = EXIT_CANNOT_STOP, "{why}");
+    eprintln!("leasehold: {why}");
+    std::process::exit(EXIT_CANNOT_STOP);
+}
+
+/// The default hook.
+pub fn exits() -> OnFatal {
+    Arc::new(|why| exit(&why))
+}
