@@ -10,5 +10,6 @@ pub mod config;
 pub mod dev;
 pub mod elector;
 pub mod leader;
+pub mod lease;
 #[cfg(feature = "sources")]
 pub mod sources;
