@@ -7,7 +7,12 @@
 //! - Nothing in these two traits knows Kubernetes: a user's crate can bring its own strategy, with
 //!   [`Tenure`](crate::leader::tenure::Tenure) to keep promote, drain and demote in order.
 
+mod fixed;
+mod known;
+pub mod standard;
+pub mod statefulset;
 mod status;
+pub mod unopposed;
 
 pub use status::Status;
 

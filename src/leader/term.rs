@@ -41,6 +41,14 @@ impl Deadline {
     }
 }
 
+impl Deadline {
+    /// Moves it back to `to`, unless it is earlier already: for a renewal about to be sent that says a shorter
+    /// lease-duration than the one before, since others may count from it as soon as it lands.
+    pub fn lower(&self, to: Instant) {
+        self.0.fetch_min(to.as_nanos(), Ordering::AcqRel);
+    }
+}
+
 /// What a term is made of. Made by an elector when a take has been answered and judged.
 #[derive(Debug)]
 pub struct TermParts {

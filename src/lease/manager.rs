@@ -279,7 +279,7 @@ impl Manager {
         Subscription(seen)
     }
 
-    /// The view may have missed something: list anew (a write conflicted with what is not in it).
+    /// The view has missed something: list anew, on a fresh connection.
     pub fn relist(&self) {
         self.0.view.relist.notify_one();
     }

@@ -12,6 +12,7 @@
 //! and states since 1.35.
 
 mod client;
+pub mod init;
 mod manager;
 mod notes;
 mod record;

@@ -8,9 +8,13 @@ use crate::bucket::Hash;
 use crate::leader::{FencingToken, Saved};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The format version that this code writes.
 pub const VERSION: u32 = 1;
+
+/// No duration found in a Lease binds longer (rule S4 for foreign holders, the same for ours).
+pub(super) const LONGEST: Duration = Duration::from_hours(24);
 
 /// Who holds a bucket, repeated beside holderIdentity.
 pub const HOLDER: &str = "leasehold.dev/holder";
@@ -96,6 +100,13 @@ pub struct HolderNote {
     /// In balanced: its membership.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberRef>,
+}
+
+impl HolderNote {
+    /// The duration that binds. At most 24 h: an annotation that a person mistyped must not stop a bucket for years.
+    pub fn duration(&self) -> Duration {
+        Duration::from_secs(u64::from(self.lease_duration_seconds)).min(LONGEST)
+    }
 }
 
 /// Says that the bucket was released in good order by the write whose values it repeats.

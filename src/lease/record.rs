@@ -1,7 +1,8 @@
 //! One Lease as it was read. Reading never fails: what is missing or odd is an answer too.
 
 use super::notes::{
-    CHECKPOINT, CheckpointNote, HOLDER, HolderNote, LAYOUT, LayoutNote, MADE, MadeNote, Note, RELEASE, ReleaseNote,
+    CHECKPOINT, CheckpointNote, HOLDER, HolderNote, LAYOUT, LONGEST, LayoutNote, MADE, MadeNote, Note, RELEASE,
+    ReleaseNote,
 };
 use crate::leader::Saved;
 use jiff::Timestamp;
@@ -12,9 +13,6 @@ use std::time::Duration;
 
 /// The leaseDurationSeconds that is no duration and binds none of us (rule S4).
 pub const FOREVER: i64 = 2_147_483_647;
-
-/// No duration in a Lease of another program binds longer than this (rule S4).
-const FOREIGN_MOST: i64 = 24 * 60 * 60;
 
 /// The fields by which a holding is told from another, as they stand in the Lease.
 ///
@@ -56,7 +54,7 @@ impl Spec {
     /// [`FOREVER`]; at most 24 h.
     pub fn foreign_duration(&self) -> Duration {
         match self.duration {
-            Some(s) if s > 0 && s != FOREVER => Duration::from_secs(s.min(FOREIGN_MOST).unsigned_abs()),
+            Some(s) if s > 0 && s != FOREVER => Duration::from_secs(s.unsigned_abs()).min(LONGEST),
             _ => Duration::ZERO,
         }
     }
@@ -156,8 +154,6 @@ impl Record {
             self.made_note.known().map(|n| n.lease_duration_seconds),
         ];
         let ours = notes.into_iter().flatten().max().unwrap_or(0);
-        // Ours are bounded as a foreign one is: an annotation that a person mistyped must not stop a bucket for years.
-        let ours = Duration::from_secs(u64::from(ours)).min(Duration::from_secs(FOREIGN_MOST.unsigned_abs()));
-        ours.max(self.spec.foreign_duration())
+        Duration::from_secs(u64::from(ours)).min(LONGEST).max(self.spec.foreign_duration())
     }
 }

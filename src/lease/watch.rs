@@ -89,7 +89,10 @@ async fn watch_once(client: &LeaseClient, view: &View, bounds: Bounds, pauses: &
     loop {
         let next = tokio::select! {
             biased;
-            () = view.relist_wanted() => return End::List,
+            () = view.relist_wanted() => {
+                client.reconnect(connection);
+                return End::List;
+            }
             next = tokio::time::timeout(bounds.idle, stream.next()) => next,
         };
         match next {

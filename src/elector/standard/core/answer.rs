@@ -1,0 +1,288 @@
+//! What was answered to the requests of this replica.
+
+use super::{Action, Answer, Ask, Core, Now, Reply, Target};
+use crate::clock::Instant;
+use crate::elector::standard::layout::{Opening, Standing};
+use crate::elector::standard::slot::{Attempt, Holding, Phase};
+use crate::leader::{Deadline, FencingToken, Term, TermParts};
+use crate::lease::{Failure, LayoutId, Record};
+use std::sync::Arc;
+
+impl Core {
+    pub(in crate::elector::standard) fn answered(&mut self, answer: Answer, now: Now) {
+        let Answer { ask, result } = answer;
+        let current = ask.epoch == self.epoch;
+        match ask.target {
+            Target::Bucket(at) => {
+                self.slots[at].busy = false;
+                if current {
+                    self.bucket_answered(at, &ask, result, now);
+                } else {
+                    self.slots[at].unsure = true;
+                }
+            }
+            Target::Layout => {
+                self.layout.busy = false;
+                if current {
+                    self.layout_answered(&ask, result, now);
+                } else {
+                    self.layout.unsure = true;
+                }
+            }
+            Target::Queue => {
+                self.layout.listing = false;
+                if current {
+                    self.queue_listed(&ask, result, now);
+                }
+            }
+        }
+    }
+
+    /// A quorum read that is older than what was known when it was sent: the cluster's revision went back.
+    pub(super) fn is_suspect(&mut self, ask: &Ask, revision: u64) -> bool {
+        let suspect = !ask.writes && revision < ask.revision;
+        if suspect {
+            self.out.push(Action::Relist);
+        }
+        suspect
+    }
+
+    pub(super) fn bucket_answered(&mut self, at: usize, ask: &Ask, result: Result<Reply, Failure>, now: Now) {
+        match result {
+            Ok(Reply::Record(record)) => {
+                if self.is_suspect(ask, record.revision) {
+                    return;
+                }
+                self.slots[at].succeeded();
+                self.clear_refused();
+                let record = Arc::new(*record);
+                let revision = record.revision;
+                if revision > self.shown {
+                    self.behind.get_or_insert((revision, now.at));
+                }
+                self.look(&record, now);
+                if ask.writes {
+                    self.wrote(at, &record, revision, now);
+                } else {
+                    self.read(at, now);
+                }
+            }
+            Ok(Reply::Missing) => {
+                self.slots[at].succeeded();
+                let name = self.slots[at].bucket.name().to_owned();
+                // A read by name says nothing of the revision; it was asked for later than what is known.
+                self.gone(&name, ask.revision, now);
+                self.read(at, now);
+            }
+            Ok(Reply::List(..)) => {}
+            Err(failure) => {
+                let pause = self.pause(&failure, self.slots[at].failures);
+                let slot = &mut self.slots[at];
+                slot.failed(now.at, pause);
+                if ask.writes {
+                    slot.unsure = true;
+                    // Read at once: after a conflict somebody was faster, or something below us retried; a write that
+                    // hung has cost its whole bound already.
+                    if matches!(failure, Failure::Conflict(_) | Failure::TimedOut(_)) {
+                        slot.retry_at = now.at;
+                    }
+                    if let Some(holding) = slot.holding_mut() {
+                        holding.next_renewal = now.at;
+                    }
+                }
+                self.refused(&failure, ask.writes);
+            }
+        }
+    }
+
+    /// A write of this replica was answered with `record`.
+    pub(super) fn wrote(&mut self, at: usize, record: &Arc<Record>, revision: u64, now: Now) {
+        let slot = &self.slots[at];
+        let newest = slot.known.record().is_some_and(|r| r.uid == record.uid && r.revision == revision);
+        if !matches!(slot.phase, Phase::Taking) {
+            return self.judge(at, now);
+        }
+        // An answer to a take begins no term if the view has already shown a later version, or another uid (S3, 5.2).
+        let Some(attempt) = slot.landed().cloned().filter(|_| newest) else {
+            self.slots[at].phase = Phase::Idle;
+            return self.judge(at, now);
+        };
+        let Some(layout) = record.vouched().map(|n| n.layout.clone()) else {
+            self.slots[at].phase = Phase::Idle;
+            return self.judge(at, now);
+        };
+        let deadline = Deadline::at(attempt.sent + attempt.renew_deadline);
+        self.confirm(at, &attempt);
+        self.slots[at].phase = Phase::Judging { deadline, layout, read: None };
+    }
+
+    /// `attempt` is known to have landed.
+    pub(super) fn confirm(&mut self, at: usize, attempt: &Attempt) {
+        let slot = &mut self.slots[at];
+        slot.confirmed = Some((attempt.uid.clone(), attempt.spec.clone()));
+        slot.attempts.retain(|a| a.base > attempt.base);
+    }
+
+    /// The Lease was read after a write of unknown outcome, or to see how it stands.
+    pub(super) fn read(&mut self, at: usize, now: Now) {
+        if matches!(self.slots[at].phase, Phase::Taking) {
+            // Never adopted by reading: a term begins only with the answer to a write (S5). If it is ours, the next
+            // step writes it anew.
+            self.slots[at].phase = Phase::Idle;
+        }
+        self.judge(at, now);
+    }
+
+    pub(super) fn refused(&mut self, failure: &Failure, writes: bool) {
+        let (code, text) = match failure {
+            Failure::Forbidden(message) => (
+                "forbidden",
+                format!(
+                    "the API server forbids to {} Leases: {message}. Grant get, list, watch, create and update on leases.coordination.k8s.io \
+                     in this namespace; tried again every retry-period",
+                    if writes { "write" } else { "read" }
+                ),
+            ),
+            Failure::Refused { code, message } => {
+                ("refused", format!("the API server refused a Lease with {code}: {message}"))
+            }
+            _ => return,
+        };
+        self.refused = true;
+        self.out.push(Action::Say(code, Some(text.clone())));
+        self.notice(code, text);
+    }
+
+    pub(super) fn clear_refused(&mut self) {
+        if std::mem::take(&mut self.refused) {
+            self.out.push(Action::Say("forbidden", None));
+            self.out.push(Action::Say("refused", None));
+        }
+    }
+
+    pub(super) fn layout_answered(&mut self, ask: &Ask, result: Result<Reply, Failure>, now: Now) {
+        let seen = match result {
+            Ok(Reply::Record(record)) => {
+                if self.is_suspect(ask, record.revision) {
+                    return;
+                }
+                self.layout.look(&Arc::new(*record), now.at);
+                true
+            }
+            Ok(Reply::Missing) => {
+                let name = self.layout.name.clone();
+                self.gone(&name, ask.revision, now);
+                true
+            }
+            Ok(Reply::List(..)) => return,
+            Err(failure) => {
+                let pause = self.pause(&failure, self.layout.failures);
+                let layout = &mut self.layout;
+                layout.failures += 1;
+                layout.retry_at = now.at + pause;
+                if ask.writes {
+                    layout.unsure = true;
+                    if matches!(failure, Failure::Conflict(_) | Failure::TimedOut(_)) {
+                        layout.retry_at = now.at;
+                    }
+                }
+                self.refused(&failure, ask.writes);
+                false
+            }
+        };
+        if seen {
+            self.layout.failures = 0;
+            self.layout.unsure = false;
+            self.layout.retry_at = Instant::ORIGIN;
+            if !ask.writes {
+                self.judge_taken(ask.number, now);
+            }
+        }
+    }
+
+    /// The layout Lease was read from quorum by request `number`: whoever was taken before it was sent may begin its
+    /// term, if the layout in force is the one it was taken under; else it is released (6.1).
+    pub(super) fn judge_taken(&mut self, number: u64, now: Now) {
+        let ours = self.layout.ours();
+        for at in 0..self.slots.len() {
+            let Phase::Judging { deadline, layout, read } = &self.slots[at].phase else { continue };
+            if *read != Some(number) {
+                continue;
+            }
+            if ours.as_ref() == Some(layout) && self.layout.passed.as_ref() == Some(layout) && self.stopping.is_none() {
+                let (deadline, layout) = (Arc::clone(deadline), layout.clone());
+                self.begin(at, deadline, layout, now);
+            } else {
+                self.slots[at].phase = Phase::Releasing { until: now.at + self.settings.lease_duration };
+            }
+        }
+    }
+
+    pub(super) fn begin(&mut self, at: usize, deadline: Arc<Deadline>, layout: LayoutId, now: Now) {
+        let Some(record) = self.slots[at].known.record().cloned() else { return };
+        let era = self.layout.note().map_or(0, |n| n.era);
+        let term = Term::new(TermParts {
+            bucket: self.slots[at].bucket.clone(),
+            token: Some(FencingToken::new(era, record.revision)),
+            deadline: Arc::clone(&deadline),
+            clock: Arc::clone(&self.clock),
+            saved: record.saved.clone(),
+        });
+        // A phase of its own, so that the renewals of many buckets and replicas do not line up.
+        let next_renewal = now.at + self.settings.retry_period.mul_f64(0.1 + 0.9 * self.rng.f64());
+        let holding = Holding { term: term.clone(), deadline, layout, next_renewal, ending: None };
+        let slot = &mut self.slots[at];
+        slot.phase = Phase::Held(Box::new(holding));
+        slot.tenure = true;
+        self.out.push(Action::Begin(at, term));
+    }
+
+    pub(super) fn queue_listed(&mut self, ask: &Ask, result: Result<Reply, Failure>, now: Now) {
+        let (revision, records) = match result {
+            Ok(Reply::List(revision, records)) => (revision, records),
+            Ok(_) => return,
+            Err(failure) => {
+                let pause = self.pause(&failure, 3);
+                self.layout.list_at = now.at + pause;
+                self.refused(&failure, false);
+                return;
+            }
+        };
+        if revision < ask.revision {
+            self.out.push(Action::Relist);
+            return;
+        }
+        let records: Vec<Arc<Record>> = records.into_iter().map(Arc::new).collect();
+        self.listed(revision, &records, now);
+        match self.layout.standing() {
+            Standing::Unopened { wanted: true } => {
+                // The list was sent after this uid was known, unless the Lease is a newer one.
+                if let Some(record) = self.layout.record().filter(|r| r.uid == self.listing_uid(ask, r)) {
+                    let uid = record.uid.clone();
+                    self.layout.opening = Some(Opening { uid, quiet_since: now.at });
+                }
+            }
+            Standing::Ours(id) => {
+                // Only a list that was sent after this layout was seen in force counts (6.2).
+                if self.layout.known.revision() != ask.revision {
+                    return;
+                }
+                let waits = self.waits();
+                let bars = self.each_known().any(|(k, own)| self.layout.bars(k, own, &id, waits, now.at));
+                if bars {
+                    self.layout.list_at = now.at + self.settings.retry_period;
+                } else {
+                    self.layout.passed = Some(id);
+                    self.layout.settle_on = Some(ask.revision);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The uid that the layout Lease had when the list was sent: its present one, if it has not changed since.
+    pub(super) fn listing_uid(&self, ask: &Ask, record: &Record) -> String {
+        let unchanged = self.layout.known.revision() == ask.revision;
+        if unchanged { record.uid.clone() } else { String::new() }
+    }
+}

@@ -1,0 +1,225 @@
+//! What is to be done about each bucket: take, renew, release, adopt.
+
+use super::{Action, Core, Now, Request, Target};
+use crate::elector::known::{Free, Known};
+use crate::elector::standard::layout::Standing;
+use crate::elector::standard::slot::{Attempt, Phase};
+use crate::leader::Reason;
+use crate::lease::{Draft, LayoutId, Record, Times};
+use std::time::Duration;
+
+impl Core {
+    /// A term whose deadline has come is over, whoever else has noticed (S2).
+    pub(super) fn expire(&mut self, at: usize, now: Now) {
+        match &self.slots[at].phase {
+            Phase::Held(holding) => {
+                let deadline = holding.deadline.get();
+                if now.at >= deadline {
+                    let text = format!(
+                        "bucket {}: no renewal counted for renew-deadline: the term ends",
+                        self.slots[at].bucket
+                    );
+                    self.notice("deadline", text);
+                    self.lose(at);
+                } else {
+                    self.wake_at(deadline, now);
+                }
+            }
+            Phase::Judging { deadline, .. } => {
+                let deadline = deadline.get();
+                if now.at >= deadline {
+                    self.slots[at].phase = Phase::Idle;
+                } else {
+                    self.wake_at(deadline, now);
+                }
+            }
+            Phase::Releasing { until } => {
+                let until = *until;
+                if now.at >= until {
+                    self.slots[at].phase = if self.stopping.is_some() { Phase::Left } else { Phase::Idle };
+                } else {
+                    self.wake_at(until, now);
+                }
+            }
+            Phase::Idle | Phase::Taking | Phase::Left => {}
+        }
+    }
+
+    /// Whether anything may be taken: the layout in force is ours, its barrier passed, its era and duration no less than
+    /// they must be.
+    pub(super) fn may_take(&self) -> Option<LayoutId> {
+        if self.stopping.is_some() {
+            return None;
+        }
+        let id = self.layout.ours()?;
+        let note = self.layout.note()?;
+        let long_enough = self.layout.longest() >= self.settings.lease_duration;
+        (self.layout.passed.as_ref() == Some(&id) && note.era >= self.layout.era_floor && long_enough).then_some(id)
+    }
+
+    pub(super) fn decide_slot(&mut self, at: usize, now: Now) {
+        self.end_where_due(at);
+        let slot = &self.slots[at];
+        if slot.busy {
+            return;
+        }
+        if now.at < slot.retry_at && !matches!(slot.phase, Phase::Judging { .. }) {
+            let retry_at = slot.retry_at;
+            return self.wake_at(retry_at, now);
+        }
+        if slot.unsure {
+            self.ask(Target::Bucket(at), Request::Get);
+            return;
+        }
+        match &slot.phase {
+            // Its outcome is not known any more: an answer came, or the request is gone.
+            Phase::Taking => drop(self.ask(Target::Bucket(at), Request::Get)),
+            Phase::Judging { .. } | Phase::Left => {}
+            Phase::Held(_) => self.decide_renewal(at, now),
+            Phase::Releasing { .. } => self.decide_release(at, now),
+            Phase::Idle => self.decide_idle(at, now),
+        }
+    }
+
+    /// A stop, or another layout in force, ends what is held in good order (S6, 6.1).
+    pub(super) fn end_where_due(&mut self, at: usize) {
+        let ours = self.layout.ours();
+        let unknown = self.layout.standing() == Standing::Unknown;
+        let stopping = self.stopping.is_some();
+        let Some(holding) = self.slots[at].holding_mut() else { return };
+        if holding.ending.is_some() {
+            return;
+        }
+        let reason = if stopping {
+            Reason::Shutdown
+        } else if !unknown && ours.as_ref() != Some(&holding.layout) {
+            Reason::Resharded
+        } else {
+            return;
+        };
+        holding.ending = Some(reason);
+        self.out.push(Action::End(at, reason));
+    }
+
+    pub(super) fn decide_renewal(&mut self, at: usize, now: Now) {
+        let slot = &mut self.slots[at];
+        let Phase::Held(holding) = &mut slot.phase else { return };
+        // What was stored before the gate drained goes with the release: no need to hurry while ending.
+        let urgent = holding.ending.is_none() && holding.term.checkpoint().is_urgent();
+        if now.at < holding.next_renewal && !urgent {
+            let at = holding.next_renewal;
+            return self.wake_at(at, now);
+        }
+        let period = self.settings.retry_period.mul_f64(0.97 + 0.03 * self.rng.f64());
+        holding.next_renewal = now.at + period;
+        let pending = holding.term.checkpoint().pending();
+        let (number, saved) = pending.map_or((None, None), |(n, s)| (Some(n), Some(s)));
+        let layout = holding.layout.clone();
+        let Some(record) = slot.known.record().cloned() else { return };
+        if record.vouched().is_some_and(|n| n.duration() > self.settings.lease_duration) {
+            // It will say a shorter duration than the one before: others may count by it as soon as it lands.
+            holding.deadline.lower(now.at + self.settings.renew_deadline);
+        }
+        let draft = Draft::renew(&record, self.settings.lease_duration, &layout, saved, Times { wall: now.wall });
+        self.write(at, &record, draft, number, now);
+    }
+
+    pub(super) fn write(&mut self, at: usize, base: &Record, draft: Draft, checkpoint: Option<u64>, now: Now) {
+        self.slots[at].attempts.push(Attempt {
+            sent: now.at,
+            renew_deadline: self.settings.renew_deadline,
+            spec: draft.spec.clone(),
+            uid: base.uid.clone(),
+            base: base.revision,
+            checkpoint,
+        });
+        self.ask(Target::Bucket(at), Request::Replace(draft));
+    }
+
+    pub(super) fn decide_release(&mut self, at: usize, now: Now) {
+        let slot = &self.slots[at];
+        let Some(record) = slot.known.record().cloned().filter(|r| r.spec.holder == self.me && slot.is_own_write())
+        else {
+            self.slots[at].phase = Phase::Idle;
+            return;
+        };
+        let (number, saved) = slot.checkpoint.clone().map_or((None, None), |(n, s)| (Some(n), Some(s)));
+        let longest = slot.longest.max(self.settings.lease_duration);
+        let draft = Draft::release(&record, longest, saved, Times { wall: now.wall });
+        self.write(at, &record, draft, number, now);
+    }
+
+    pub(super) fn decide_idle(&mut self, at: usize, now: Now) {
+        let slot = &self.slots[at];
+        match &slot.known {
+            // Who wants it makes it, empty, at once (5.1); also before the layout is opened.
+            Known::Absent { .. } if self.stopping.is_none() => {
+                if matches!(self.layout.standing(), Standing::Ours(_) | Standing::Unopened { wanted: true }) {
+                    let longest = slot.longest.max(self.waits().longest);
+                    let draft = Draft::make(slot.bucket.name(), longest);
+                    self.ask(Target::Bucket(at), Request::Create(draft));
+                }
+            }
+            // The holder without a term: adopted by a write, or released (S5); not before its demote has returned (S6).
+            Known::There(_) if slot.names(&self.me) && slot.is_own_write() && !slot.tenure => {
+                let resting = now.at < slot.resting_until;
+                if let Some(layout) = self.may_take().filter(|_| !resting) {
+                    self.take(at, &layout, now);
+                } else {
+                    self.slots[at].phase = Phase::Releasing { until: now.at + self.settings.lease_duration };
+                    self.decide_release(at, now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn take(&mut self, at: usize, layout: &LayoutId, now: Now) {
+        let Some(record) = self.slots[at].known.record().cloned() else { return };
+        let draft = Draft::take(&record, &self.me, self.settings.lease_duration, layout, Times { wall: now.wall });
+        self.slots[at].phase = Phase::Taking;
+        self.write(at, &record, draft, None, now);
+    }
+
+    /// Takes what is free, in this replica's own order; one that holds some waits a little (5.1).
+    pub(super) fn decide_takes(&mut self, now: Now) {
+        let Some(layout) = self.may_take() else { return };
+        let waits = self.waits();
+        let all = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+        for i in 0..self.order.len() {
+            let at = self.order[i];
+            let held = u32::try_from(self.slots.iter().filter(|s| s.counts()).count()).unwrap_or(all);
+            let slot = &self.slots[at];
+            if !matches!(slot.phase, Phase::Idle) || slot.busy || slot.unsure || slot.tenure {
+                continue;
+            }
+            let Known::There(sight) = &slot.known else { continue };
+            if slot.names(&self.me) && slot.is_own_write() {
+                continue;
+            }
+            let free = match sight.free(waits, slot.longest, layout.generation) {
+                Free::Never => continue,
+                Free::Released => sight.since,
+                Free::At(at) => at,
+            };
+            let politeness = Duration::from_millis(50) * held / all;
+            let due = (free + politeness).max(slot.retry_at).max(slot.resting_until);
+            if now.at < due {
+                self.wake_at(due, now);
+                continue;
+            }
+            self.take(at, &layout, now);
+        }
+    }
+
+    /// What was answered two retry-periods ago and has not been seen: the watch is silent, and begun anew.
+    pub(super) fn decide_view(&mut self, now: Now) {
+        let Some((revision, since)) = self.behind else { return };
+        let due = since + 2 * self.settings.retry_period;
+        if now.at < due {
+            return self.wake_at(due, now);
+        }
+        self.behind = Some((revision, now.at));
+        self.out.push(Action::Relist);
+    }
+}

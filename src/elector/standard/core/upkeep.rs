@@ -1,0 +1,199 @@
+//! What is to be done about the layout Lease: first start, the barrier, and what it must say (design 5.1, 6).
+
+use super::{Action, Core, Now, Request, Target};
+use crate::elector::standard::layout::Standing;
+use crate::elector::standard::slot::Phase;
+use crate::lease::{Draft, LayoutId, LayoutNote};
+use std::time::Duration;
+
+impl Core {
+    pub(super) fn decide_layout(&mut self, now: Now) {
+        self.say_standing(now);
+        if self.stopping.is_some() && !self.slots.iter().any(|s| matches!(s.phase, Phase::Judging { .. })) {
+            return;
+        }
+        self.decide_list(now);
+        if self.layout.busy {
+            return;
+        }
+        if now.at < self.layout.retry_at {
+            let at = self.layout.retry_at;
+            return self.wake_at(at, now);
+        }
+        let judging = self.slots.iter().any(|s| matches!(s.phase, Phase::Judging { .. }));
+        if self.layout.unsure || judging {
+            let number = self.ask(Target::Layout, Request::Get);
+            for slot in &mut self.slots {
+                if let Phase::Judging { read, .. } = &mut slot.phase {
+                    *read = Some(number);
+                }
+            }
+            return;
+        }
+        if self.stopping.is_none() {
+            self.decide_layout_write(now);
+        }
+    }
+
+    pub(super) fn decide_list(&mut self, now: Now) {
+        if self.layout.listing {
+            return;
+        }
+        let wanted = match self.layout.standing() {
+            Standing::Unopened { wanted: true } => {
+                let uid = self.layout.record().map(|r| r.uid.clone());
+                self.layout.opening.as_ref().map(|o| o.uid.clone()) != uid
+            }
+            Standing::Ours(id) => {
+                if self.layout.passed.as_ref() != Some(&id) && self.layout.note().is_some_and(LayoutNote::is_settled) {
+                    // Who reads `settled` with the layout in force need not list (6.2).
+                    self.layout.passed = Some(id);
+                    return;
+                }
+                self.layout.passed.as_ref() != Some(&id)
+            }
+            _ => false,
+        };
+        if wanted && now.at < self.layout.list_at {
+            let at = self.layout.list_at;
+            self.wake_at(at, now);
+        } else if wanted {
+            self.ask(Target::Queue, Request::List);
+        }
+    }
+
+    pub(super) fn decide_layout_write(&mut self, now: Now) {
+        let lease = self.settings.lease_duration;
+        let fresh = self.layout.fresh_note(lease);
+        match self.layout.standing() {
+            Standing::Unknown | Standing::Later(_) | Standing::Other(..) => {}
+            Standing::Absent => {
+                let draft = Draft::make_layout(&self.layout.name, &fresh);
+                self.ask(Target::Layout, Request::Create(draft));
+            }
+            Standing::Unreadable => self.change_layout(&fresh),
+            Standing::Unopened { wanted: false } => {
+                // Nobody can have taken under it. Whoever wants it opens it within a lease-duration or two; else it is
+                // ours to cut.
+                let due = self.layout.since + 3 * self.waits().longest;
+                if now.at >= due { self.change_layout(&fresh) } else { self.wake_at(due, now) }
+            }
+            Standing::Unopened { wanted: true } => self.decide_opening(now),
+            Standing::Ours(id) => self.decide_upkeep(&id, now),
+        }
+    }
+
+    pub(super) fn change_layout(&mut self, note: &LayoutNote) {
+        let Some(record) = self.layout.record().cloned() else { return };
+        let draft = Draft::change_layout(&record, note);
+        self.ask(Target::Layout, Request::Replace(draft));
+    }
+
+    /// First start: opened once no bucket was seen held, or to vanish, for the longest duration that may bind (5.1).
+    pub(super) fn decide_opening(&mut self, now: Now) {
+        let Some(record) = self.layout.record().cloned() else { return };
+        let Some(opening) = self.layout.opening.clone().filter(|o| o.uid == record.uid) else { return };
+        let mut waits = self.waits();
+        let seen = self.each_known().filter_map(|(k, _)| k.record()).map(|r| r.longest()).max().unwrap_or_default();
+        waits.longest = waits.longest.max(seen);
+        let due = opening.quiet_since + waits.longest;
+        if now.at < due {
+            return self.wake_at(due, now);
+        }
+        let hindered = self.each_known().any(|(k, own)| self.layout.hinders(k, own, waits, Duration::ZERO, now.at));
+        let made = self.slots.iter().all(|s| s.known.record().is_some());
+        if hindered || !made {
+            // What hinders runs out by time: looked at again soon, since nothing need be seen for that.
+            return self.wake_at(now.at + self.settings.retry_period / 4, now);
+        }
+        let Some(note) = self.layout.note().cloned() else { return };
+        let era = note.era.max(self.layout.era_floor);
+        self.change_layout(&LayoutNote { open: true, era, ..note });
+    }
+
+    /// The layout in force is ours: `settled`, the era and the longest duration are kept as they must be.
+    pub(super) fn decide_upkeep(&mut self, id: &LayoutId, now: Now) {
+        let Some(note) = self.layout.note().cloned() else { return };
+        let lease = u32::try_from(self.settings.lease_duration.as_secs()).unwrap_or(u32::MAX);
+        let mut wanted = note.clone();
+        wanted.era = note.era.max(self.layout.era_floor);
+        wanted.lease_duration_seconds = note.lease_duration_seconds.max(lease);
+        if let Some(on) = self.layout.settle_on {
+            // Only on the resourceVersion that was read before the list (6.2).
+            if note.is_settled() || on != self.layout.known.revision() {
+                self.layout.settle_on = None;
+            } else if self.layout.passed.as_ref() == Some(id) {
+                wanted.settled = Some(id.generation);
+            }
+        }
+        if wanted == note {
+            self.decide_lowering(&note, lease, now);
+        } else {
+            self.change_layout(&wanted);
+        }
+    }
+
+    /// The longest duration is lowered by whoever has, for that long, seen nothing in the queue that says more.
+    pub(super) fn decide_lowering(&mut self, note: &LayoutNote, lease: u32, now: Now) {
+        let longest = Duration::from_secs(u64::from(note.lease_duration_seconds));
+        let held = self.each_known().filter_map(|(k, _)| k.record()).filter(|r| r.is_held());
+        let says = held.map(|r| r.longest()).max().unwrap_or_default().max(Duration::from_secs(u64::from(lease)));
+        if says >= longest {
+            self.layout.says = None;
+            return;
+        }
+        let since = match self.layout.says {
+            Some((same, since)) if same == says => since,
+            _ => now.at,
+        };
+        self.layout.says = Some((says, since));
+        if now.at < since + longest {
+            return self.wake_at(since + longest, now);
+        }
+        self.layout.says = None;
+        for slot in &mut self.slots {
+            slot.longest = slot.known.record().map_or(Duration::ZERO, |r| r.longest());
+        }
+        let seconds = u32::try_from(says.as_secs()).unwrap_or(u32::MAX);
+        self.change_layout(&LayoutNote { lease_duration_seconds: seconds, ..note.clone() });
+    }
+
+    pub(super) fn say_standing(&mut self, now: Now) {
+        let text = match self.layout.standing() {
+            Standing::Unknown => "not read yet".to_owned(),
+            Standing::Absent => "no layout Lease yet: it is being made".to_owned(),
+            Standing::Unreadable => {
+                "the layout Lease says no layout (its annotation was removed): it is written anew".to_owned()
+            }
+            Standing::Later(v) => format!("standing by: the layout Lease was written by a later version (format {v})"),
+            Standing::Unopened { wanted: false } => {
+                "standing by: a layout that this replica does not want is being opened".to_owned()
+            }
+            Standing::Unopened { wanted: true } => {
+                let left = self
+                    .layout
+                    .opening
+                    .as_ref()
+                    .map_or(self.waits().longest, |o| (o.quiet_since + self.waits().longest).since(now.at));
+                format!(
+                    "first start: nobody knows whether something runs that can't be seen, so nothing is taken for another {} s; `leasehold \
+                     init` says that nothing runs and skips the wait",
+                    left.as_secs()
+                )
+            }
+            Standing::Ours(id) if self.layout.passed.as_ref() == Some(&id) => {
+                format!("{}, generation {}, in force", self.layout.cut, id.generation)
+            }
+            Standing::Ours(id) => format!(
+                "{}, generation {}, in force; waiting until nothing is held under another",
+                self.layout.cut, id.generation
+            ),
+            Standing::Other(id, cut) => format!(
+                "standing by: in force is {cut} (generation {}), this replica is configured for {}; scale the others to 0 or \
+                 configure all alike",
+                id.generation, self.layout.cut
+            ),
+        };
+        self.out.push(Action::Say("layout", Some(text)));
+    }
+}
