@@ -1,0 +1,9 @@
+//! Fleets of replicas on paused time over the in-memory API server, judged by the rules of the design.
+#![allow(missing_docs, unreachable_pub, reason = "a test")]
+#![allow(clippy::pedantic, reason = "a test reads best short")]
+
+mod clock;
+mod history;
+mod schedules;
+mod seeds;
+mod world;
