@@ -104,7 +104,7 @@ async fn init_skips_the_wait_and_changes_nothing_twice() {
 #[tokio::test(start_paused = true)]
 async fn replicas_that_start_together_share() {
     let world = World::new(3, 10, timing(15, 10, 2));
-    world.server.faults("*").add(Match::any(), Effect::DelayBefore(ms(2)));
+    world.server.faults("*").inject(Match::any(), Effect::DelayBefore(ms(2)));
     init(&world, 10).await.expect("opened");
     let all: Vec<Replica> = (0..3).map(|_| world.replica(Character::default())).collect();
     all_held(&world, &all.iter().collect::<Vec<_>>(), S).await;
@@ -185,8 +185,8 @@ async fn an_outage_of_any_length_is_survived() {
         let b = world.replica(Character::default());
         all_held(&world, &[&a, &b], S).await;
         tokio::time::sleep(10 * S).await;
-        let rule = world.server.faults("*").add(Match::any(), Effect::Outage(Outage::Refused));
-        world.server.cut_watches(&Match::any(), Cut::Drop);
+        let rule = world.server.faults("*").inject(Match::any(), Effect::Outage(Outage::Refused));
+        world.server.cut_watches(&Match::any(), Cut::Reset);
         tokio::time::sleep(length * S).await;
         if length > 10 {
             assert_eq!(held(&[&a, &b]), 0, "held past the deadline");
@@ -203,7 +203,7 @@ async fn renewals_that_hang_lose_no_term() {
     init(&world, 10).await.expect("opened");
     let a = world.replica(Character::default());
     all_held(&world, &[&a], S).await;
-    a.faults.add(Match::verbs([Verb::Get, Verb::Update]).resource("leases").every(10), Effect::DelayBefore(15 * S));
+    a.faults.inject(Match::verbs([Verb::Get, Verb::Update]).resource("leases").every(10), Effect::DelayBefore(15 * S));
     tokio::time::sleep(300 * S).await;
     assert_eq!(lost(&world), 0);
     assert_eq!(a.held(), 10);
@@ -216,8 +216,7 @@ async fn a_take_that_lands_late_is_adopted() {
     let world = World::new(9, 3, timing(15, 10, 2));
     init(&world, 3).await.expect("opened");
     let a = world.replica(Character::default());
-    a.faults.add(Match::verb(Verb::Update).name(bucket(1, 3)).times(1), Effect::LateCommit(6 * S));
-    a.faults.add(Match::verb(Verb::Update).name(bucket(1, 3)).times(1), Effect::HangBefore);
+    a.faults.inject(Match::verb(Verb::Update).name(bucket(1, 3)).times(1), Effect::LateCommit(6 * S));
     all_held(&world, &[&a], 30 * S).await;
     tokio::time::sleep(20 * S).await;
     assert_eq!(a.held(), 3);
@@ -236,9 +235,8 @@ async fn a_release_of_unknown_outcome_ends_the_term() {
     // The release lands, its answer is lost; for another bucket it lands after the time-out.
     let release = |i| Match::verb(Verb::Update).name(bucket(i, 3)).times(1);
     a.tell_to_stop();
-    a.faults.add(release(0), Effect::HangAfter);
-    a.faults.add(release(1), Effect::LateCommit(4 * S));
-    a.faults.add(release(1), Effect::HangBefore);
+    a.faults.inject(release(0), Effect::HangAfter);
+    a.faults.inject(release(1), Effect::LateCommit(4 * S));
     all_held(&world, &[&b], 20 * S).await;
     world.until("the stopped one has ended", 20 * S, || !a.is_running()).await;
     world.judge();
@@ -251,13 +249,13 @@ async fn a_renewal_whose_answer_is_lost_is_read_and_counts() {
     init(&world, 3).await.expect("opened");
     let a = world.replica(Character::default());
     all_held(&world, &[&a], S).await;
-    a.faults.add(Match::verb(Verb::Update).resource("leases").every(2), Effect::HangAfter);
+    a.faults.inject(Match::verb(Verb::Update).resource("leases").every(2), Effect::HangAfter);
     tokio::time::sleep(120 * S).await;
     assert_eq!(lost(&world), 0);
     // A server that answers 500 after it has written is the same.
     a.faults.clear();
-    a.faults.add(Match::verb(Verb::Update).resource("leases").every(3), Effect::AnswerAfter(500, None));
-    a.faults.add(Match::verb(Verb::Update).resource("leases").every(5), Effect::AnswerAfter(409, None));
+    a.faults.inject(Match::verb(Verb::Update).resource("leases").every(3), Effect::AnswerAfter(500, None));
+    a.faults.inject(Match::verb(Verb::Update).resource("leases").every(5), Effect::AnswerAfter(409, None));
     tokio::time::sleep(120 * S).await;
     assert_eq!(lost(&world), 0);
     assert_eq!(terms(&world), 3);
@@ -371,7 +369,7 @@ async fn the_longer_duration_binds() {
     let b = world.replica(Character { timing: short, ..Character::default() });
     tokio::time::sleep(20 * S).await;
     // Cut off, and its Leases deleted: whoever waits must wait as long as it may act.
-    a.faults.add(Match::any(), Effect::Outage(Outage::BlackHole));
+    a.faults.inject(Match::any(), Effect::Outage(Outage::BlackHole));
     for i in 0..3 {
         remove(&world, &bucket(i, 3)).await;
     }
@@ -468,10 +466,10 @@ async fn a_silent_watch_costs_time_never_safety() {
     all_held(&world, &[&a], S).await;
     let b = world.replica(Character::default());
     tokio::time::sleep(5 * S).await;
-    b.faults.add(Match::verb(Verb::Watch), Effect::SilentWatch);
+    b.faults.inject(Match::verb(Verb::Watch), Effect::SilentWatch);
     tokio::time::sleep(300 * S).await;
     assert_eq!((a.held(), b.held(), lost(&world)), (3, 0, 0));
-    a.faults.add(Match::verb(Verb::Watch), Effect::SilentWatch);
+    a.faults.inject(Match::verb(Verb::Watch), Effect::SilentWatch);
     tokio::time::sleep(60 * S).await;
     assert_eq!((a.held(), lost(&world)), (3, 0), "its own writes show it what it holds");
     world.judge();

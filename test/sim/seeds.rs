@@ -41,8 +41,8 @@ async fn one(seed: u64) {
     let timings = [timing(15, 10, 2), timing(5, 4, 1), timing(60, 40, 10)];
     let buckets = *rng.choice(&[1, 3, 10]).expect("some");
     let world = World::new(seed, buckets, *rng.choice(&timings).expect("some"));
-    world.server.faults("*").add(Match::any(), Effect::DelayBefore(Duration::from_millis(rng.u64(0..10))));
-    world.server.faults("*").add(Match::any(), Effect::DelayAfter(Duration::from_millis(rng.u64(0..10))));
+    world.server.faults("*").inject(Match::any(), Effect::DelayBefore(Duration::from_millis(rng.u64(0..10))));
+    world.server.faults("*").inject(Match::any(), Effect::DelayAfter(Duration::from_millis(rng.u64(0..10))));
     let mut fleet: Vec<Replica> = (0..rng.usize(1..4)).map(|_| world.replica(character(&mut rng))).collect();
     for _ in 0..rng.usize(5..25) {
         tokio::time::sleep(Duration::from_millis(rng.u64(10..8_000))).await;
@@ -77,22 +77,20 @@ async fn trouble(world: &World, fleet: &mut Vec<Replica>, rng: &mut fastrand::Rn
             gone.tell_to_stop();
             tokio::spawn(gone.stop());
         }
-        4 => drop(one_of(world, fleet, any).add(few, Effect::HangBefore)),
-        5 => drop(one_of(world, fleet, any).add(few, Effect::HangAfter)),
-        6 => drop(one_of(world, fleet, any).add(few, Effect::DropAfter)),
-        7 => drop(one_of(world, fleet, any).add(few, Effect::AnswerAfter(500, None))),
+        4 => drop(one_of(world, fleet, any).inject(few, Effect::HangBefore)),
+        5 => drop(one_of(world, fleet, any).inject(few, Effect::HangAfter)),
+        6 => drop(one_of(world, fleet, any).inject(few, Effect::DropAfter)),
+        7 => drop(one_of(world, fleet, any).inject(few, Effect::AnswerAfter(500, None))),
         8 => {
-            let faults = one_of(world, fleet, any);
             let write = Match::writes().resource("leases").times(1);
-            faults.add(write.clone(), Effect::LateCommit(short));
-            faults.add(write, Effect::HangBefore);
+            one_of(world, fleet, any).inject(write, Effect::LateCommit(short));
         }
-        9 => drop(one_of(world, fleet, any).add(Match::verb(Verb::Watch).times(2), Effect::SilentWatch)),
-        10 => drop(world.server.cut_watches(&Match::any(), if rng.bool() { Cut::Drop } else { Cut::End })),
+        9 => drop(one_of(world, fleet, any).inject(Match::verb(Verb::Watch).times(2), Effect::SilentWatch)),
+        10 => drop(world.server.cut_watches(&Match::any(), if rng.bool() { Cut::Reset } else { Cut::End })),
         11 => {
             let outage = *rng.choice(&[Outage::Refused, Outage::BlackHole, Outage::Answers(503)]).expect("some");
             let faults = one_of(world, fleet, any);
-            let rule = faults.add(Match::any(), Effect::Outage(outage));
+            let rule = faults.inject(Match::any(), Effect::Outage(outage));
             tokio::time::sleep(short).await;
             faults.remove(rule);
         }
@@ -104,7 +102,7 @@ async fn trouble(world: &World, fleet: &mut Vec<Replica>, rng: &mut fastrand::Rn
             let _ = api.delete(&bucket, &kube::api::DeleteParams::default()).await;
         }
         14 => world.server.compact(world.server.revision()),
-        _ => drop(one_of(world, fleet, any).add(few, Effect::DelayAfter(short))),
+        _ => drop(one_of(world, fleet, any).inject(few, Effect::DelayAfter(short))),
     }
 }
 

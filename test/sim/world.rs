@@ -21,10 +21,14 @@ use tokio_util::sync::CancellationToken;
 
 pub const COMPONENT: &str = "pingsource-mt-adapter";
 pub const QUEUE: &str = "adapter";
-pub const NAMESPACE: &str = "knative-eventing";
+pub const NAMESPACE: &str = "default";
 
 pub fn timing(lease: u64, deadline: u64, retry: u64) -> Timing {
-    Timing::new(Duration::from_secs(lease), Duration::from_secs(deadline), Duration::from_secs(retry)).expect("valid")
+    Timing {
+        lease_duration: Duration::from_secs(lease),
+        renew_deadline: Duration::from_secs(deadline),
+        retry_period: Duration::from_secs(retry),
+    }
 }
 
 /// The world: a server, a true time, replicas.
@@ -109,12 +113,19 @@ impl World {
 
     pub fn config(&self, character: &Character) -> Config {
         let timing = character.timing.unwrap_or(self.timing);
-        Config::builder()
-            .timing(timing)
-            .buckets(character.buckets.unwrap_or(self.buckets))
-            .hash(Hash::Knative)
-            .build()
-            .expect("valid")
+        Config {
+            timing,
+            buckets: character.buckets.unwrap_or(self.buckets),
+            hash: Hash::Knative,
+            strategy: leasehold::config::StrategyKind::Standard,
+            prefix_map: std::collections::BTreeMap::new(),
+            identity: None,
+            rebalance_delay: Duration::from_secs(15),
+            drain_timeout: Duration::from_secs(10),
+            foreign_grace: None,
+            checkpoint_interval: None,
+            fixed: false,
+        }
     }
 
     pub fn replica(&self, character: Character) -> Replica {
@@ -218,7 +229,7 @@ impl Replica {
     /// kill -9: nothing of it reaches the server any more, what it was doing does not count.
     pub fn kill(self) {
         self.history.add(self.truth.now(), &self.name, What::Died);
-        self.faults.add(Match::any(), Effect::Outage(Outage::BlackHole));
+        self.faults.inject(Match::any(), Effect::Outage(Outage::BlackHole));
         self.elector.abort();
         self.worker.abort();
     }
