@@ -1,3 +1,5 @@
 //! The ping source.
 
 pub mod cron;
+pub mod event;
+pub mod source;
