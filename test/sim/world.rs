@@ -214,7 +214,8 @@ impl Replica {
     /// Stops in good order; returns when it has.
     pub async fn stop(self) {
         self.stop.cancel();
-        self.elector.await.expect("no panic");
+        let bound = Duration::from_mins(10);
+        tokio::time::timeout(bound, self.elector).await.expect("a stop that ends").expect("no panic");
         self.worker.abort();
     }
 
