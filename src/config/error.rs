@@ -66,7 +66,7 @@ pub enum ConfigError {
     Json(#[from] JsonError),
     /// The error is in K_LEADER_ELECTION_CONFIG.
     #[error("K_LEADER_ELECTION_CONFIG: {0}")]
-    InVariable(#[source] Box<ConfigError>),
+    InVariable(Box<ConfigError>),
     /// SYSTEM_NAMESPACE says nothing.
     #[error(
         "the environment variable SYSTEM_NAMESPACE is {found}: it names the namespace of the Leases and of the ConfigMap; \

@@ -58,12 +58,12 @@ pub(super) fn is_known(key: &str) -> bool {
     known().any(|known| known == key)
 }
 
-/// The known key that is the fewest edits away, upper and lower case being alike.
+/// The known key that is the fewest edits away, upper and lower case being alike. Of a mapping only what stands before
+/// the first dot counts.
 pub(super) fn nearest(key: &str) -> &'static str {
-    if key.get(..MAP_LEASE_PREFIX.len()).is_some_and(|head| head.eq_ignore_ascii_case(MAP_LEASE_PREFIX)) {
-        return MAPPING_SHAPE;
-    }
-    closest(key, known().chain([MAPPING_SHAPE])).unwrap_or(BUCKETS)
+    let head = key.split('.').next().unwrap_or(key);
+    let nearest = closest(key, known()).unwrap_or(BUCKETS);
+    if edits(head, MAP_LEASE_PREFIX) < edits(key, nearest) { MAPPING_SHAPE } else { nearest }
 }
 
 /// The field of K_LEADER_ELECTION_CONFIG that is the fewest edits away.
@@ -72,9 +72,13 @@ pub(super) fn nearest_field(name: &str) -> &'static str {
 }
 
 fn closest(found: &str, known: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
-    // No known name is longer than this: what follows cannot make any of them nearer than another.
-    let found: String = found.chars().take(64).collect::<String>().to_ascii_lowercase();
-    known.into_iter().min_by_key(|known| strsim::damerau_levenshtein(&found, &known.to_ascii_lowercase()))
+    known.into_iter().min_by_key(|known| edits(found, known))
+}
+
+fn edits(found: &str, known: &str) -> usize {
+    // No known name is longer than this: what follows makes none of them nearer than another.
+    let found: String = found.chars().take(64).collect();
+    strsim::damerau_levenshtein(&found.to_ascii_lowercase(), &known.to_ascii_lowercase())
 }
 
 #[cfg(test)]

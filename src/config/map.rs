@@ -78,7 +78,7 @@ fn mapping(key: &str) -> Option<(u8, String)> {
 
 fn warnings(data: &BTreeMap<String, String>) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    for (key, _) in data {
+    for key in data.keys() {
         match mapping(key) {
             Some((b'.', _)) => {}
             Some((_, maps)) => warnings.push(Warning::PrefixWithoutDot { key: key.clone(), maps }),

@@ -8,7 +8,7 @@
 //! 3. Neither: 15 s, 10 s, 2 s, 1 bucket ([`Config::default_without_config_map`]).
 //!
 //! Our own keys (`strategy`, `bucket-hash`, `rebalance-delay`, `drain-timeout`, `foreign-grace`,
-//! `checkpoint-interval`) can each be overridden by LEASEHOLD_<KEY>, in all three cases.
+//! `checkpoint-interval`) can each be overridden by `LEASEHOLD_<KEY>`, in all three cases.
 //! [`Config::builder`] is the same configuration in code, under the same checks.
 //!
 //! # Guarantees
@@ -126,7 +126,7 @@ impl Config {
     /// What holds where there is no ConfigMap: 15 s, 10 s, 2 s, 1 bucket, as in Knative's adapters.
     ///
     /// # Errors
-    /// A variable LEASEHOLD_<KEY> is wrong.
+    /// A variable `LEASEHOLD_<KEY>` is wrong.
     pub fn default_without_config_map(env: &Env) -> Result<Parsed, ConfigError> {
         let config = draft::Draft { own: own::Own::read(None, env)?, ..draft::Draft::default() }.finish()?;
         Ok(Parsed { config, warnings: Vec::new() })

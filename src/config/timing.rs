@@ -208,7 +208,7 @@ mod tests {
             assert_eq!(timing.attempt_timeout().as_millis(), attempt);
         }
         assert_eq!(Timing::WITHOUT_CONFIG_MAP.check(), Ok(Timing::default()));
-        assert_eq!(Timing::IN_CONFIG_MAP.check().unwrap().lease_duration, Duration::from_secs(60));
+        assert_eq!(Timing::IN_CONFIG_MAP.check().unwrap().lease_duration, Duration::from_mins(1));
         assert_eq!(millis(86_400_000, 69_120_000, 2_000).unwrap().lease_seconds(), 86_400);
     }
 
@@ -279,7 +279,7 @@ mod tests {
                 prop_assert!(t.renew_deadline * 5 <= t.lease_duration * 4);
                 prop_assert!(t.retry_period + 3 * t.attempt_timeout() <= t.renew_deadline);
                 prop_assert_eq!(Duration::from_secs(t.lease_seconds().unsigned_abs().into()), t.lease_duration);
-                prop_assert!(t.lease_duration <= Duration::from_secs(86_400));
+                prop_assert!(t.lease_duration <= Duration::from_hours(24));
             }
         }
     }

@@ -14,15 +14,10 @@ const COMPONENT: &str = "vec-component";
 struct Row {
     r#in: Option<String>,
     config: Option<GoConfig>,
-    #[serde(default, deserialize_with = "present")]
-    config_in: Option<Option<GoConfig>>,
+    config_in: Option<GoConfig>,
+    /// Only the rows that are about encoding have it.
     json_out: Option<String>,
     error: Option<String>,
-}
-
-/// Tells null from absent.
-fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<GoConfig>>, D::Error> {
-    Option::deserialize(from).map(Some)
 }
 
 #[derive(Deserialize, Debug)]
@@ -86,12 +81,12 @@ fn every_row_is_decoded_as_go_does() {
 fn every_row_is_encoded_as_go_does() {
     let mut encoded = 0;
     for (i, row) in rows().into_iter().enumerate() {
-        let Some(config) = row.config_in else { continue };
+        let Some(go) = row.json_out else { continue };
         encoded += 1;
         assert_eq!(row.error, None);
         // Go's nil is the empty variable.
-        let json = config.map(|config| ComponentConfig::from(config).encode()).unwrap_or_default();
-        assert_eq!(Some(json), row.json_out, "row {i}");
+        let json = row.config_in.map(|config| ComponentConfig::from(config).encode()).unwrap_or_default();
+        assert_eq!(json, go, "row {i}");
     }
     assert_eq!(encoded, 9);
 }

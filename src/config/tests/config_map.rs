@@ -34,8 +34,8 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-fn read(data: &Option<Data>) -> Result<Config, String> {
-    Config::from_config_map(data.as_ref(), &Env::default()).map(|parsed| parsed.config).map_err(|e| e.to_string())
+fn read(data: Option<&Data>) -> Result<Config, String> {
+    Config::from_config_map(data, &Env::default()).map(|parsed| parsed.config).map_err(|e| e.to_string())
 }
 
 /// Where the bound of `buckets` decides, ours is another: row, and what we answer.
@@ -149,7 +149,7 @@ fn every_row_is_read_as_knative_reads_it() {
 fn every_row_is_answered_as_knative_does_or_is_named_here() {
     let mut refused: BTreeMap<usize, String> = refused().into_iter().collect();
     for (i, row) in rows().into_iter().enumerate() {
-        let found = read(&row.data);
+        let found = read(row.data.as_ref());
         if let Some((_, ours)) = BOUND.iter().find(|(bound, _)| *bound == i) {
             assert_eq!(found.map(|config| config.buckets), ours.map_err(ToOwned::to_owned), "row {i}");
             continue;
@@ -177,8 +177,8 @@ fn every_row_is_answered_as_knative_does_or_is_named_here() {
     assert!(refused.is_empty());
 }
 
-fn data<const N: usize>(entries: [(&str, &str); N]) -> Option<Data> {
-    Some(entries.map(|(key, value)| (key.to_owned(), value.to_owned())).into())
+fn data<const N: usize>(entries: [(&str, &str); N]) -> Data {
+    entries.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn the_bound_of_buckets_is_that_of_the_hash() {
         ("ring", "65537", Err("buckets: value must be between 1 <= 65537 <= 65536")),
         ("ring", "1", Ok(Hash::Ring)),
     ] {
-        let found = read(&data([("bucket-hash", hash), ("buckets", buckets)])).map(|config| config.hash);
+        let found = read(Some(&data([("bucket-hash", hash), ("buckets", buckets)]))).map(|config| config.hash);
         assert_eq!(found, expected.map_err(ToOwned::to_owned), "{hash} {buckets}");
     }
 }
@@ -199,7 +199,7 @@ fn the_bound_of_buckets_is_that_of_the_hash() {
 #[test]
 fn the_hash_is_knatives_up_to_ten() {
     for (buckets, hash) in [("1", Hash::Knative), ("10", Hash::Knative), ("11", Hash::Ring), ("65536", Hash::Ring)] {
-        assert_eq!(read(&data([("buckets", buckets)])).unwrap().hash, hash, "{buckets}");
+        assert_eq!(read(Some(&data([("buckets", buckets)]))).unwrap().hash, hash, "{buckets}");
     }
 }
 
@@ -231,16 +231,16 @@ fn our_own_keys_are_checked_after_knatives() {
              the factor is 1.2",
         ),
     ] {
-        assert_eq!(read(&entries).unwrap_err(), expected);
+        assert_eq!(read(Some(&entries)).unwrap_err(), expected);
     }
-    let good = read(&data([
+    let good = read(Some(&data([
         ("strategy", "statefulset"),
         ("bucket-hash", "ring"),
         ("rebalance-delay", "0"),
         ("drain-timeout", "100ms"),
         ("foreign-grace", "0s"),
         ("checkpoint-interval", "1m"),
-    ]))
+    ])))
     .unwrap();
     let built = Config::builder()
         .timing(secs(60), secs(40), secs(10))
@@ -259,7 +259,7 @@ fn secs(n: u64) -> std::time::Duration {
 }
 
 fn warnings<const N: usize>(entries: [(&str, &str); N]) -> Vec<String> {
-    let parsed = Config::from_config_map(data(entries).as_ref(), &Env::default()).unwrap();
+    let parsed = Config::from_config_map(Some(&data(entries)), &Env::default()).unwrap();
     parsed.warnings.iter().map(Warning::to_string).collect()
 }
 
@@ -328,7 +328,7 @@ fn the_rows_whose_keys_mean_nothing_are_warned_of() {
 fn a_prefix_is_mapped_before_it_is_lower_cased() {
     let mtping = "knative.dev.eventing.pkg.adapter.mtping.Reconciler";
     let key = format!("map-lease-prefix.pingsource-mt-adapter.{mtping}");
-    let config = read(&data([(&key, "Ping"), ("map-lease-prefix.c.empty", "")])).unwrap();
+    let config = read(Some(&data([(&key, "Ping"), ("map-lease-prefix.c.empty", "")]))).unwrap();
     assert_eq!(config.prefix("pingsource-mt-adapter", mtping), "ping");
     let lower = mtping.to_lowercase();
     assert_eq!(config.prefix("pingsource-mt-adapter", &lower), format!("pingsource-mt-adapter.{lower}"));

@@ -71,7 +71,7 @@ fn a_wrong_variable_is_named() {
 #[test]
 fn a_config_map_without_keys_has_the_packages_defaults() {
     let config = Config::from_config_map(None, &Env::default()).unwrap().config;
-    assert_eq!(config.timing.lease_duration, Duration::from_secs(60));
+    assert_eq!(config.timing.lease_duration, Duration::from_mins(1));
     assert_eq!(config.timing.renew_deadline, Duration::from_secs(40));
     assert_eq!(config.timing.retry_period, Duration::from_secs(10));
     assert_eq!(Config::from_config_map(Some(&BTreeMap::new()), &Env::default()).unwrap().config, config);

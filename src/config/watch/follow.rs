@@ -1,22 +1,19 @@
 //! Follows the ConfigMap: each edit is judged by a pure function, and what comes of it is carried out here.
 
-use std::collections::BTreeMap;
 use std::pin::pin;
 use std::time::Duration;
 
 use futures::StreamExt;
-use kube::runtime::watcher::watch_object;
+use kube::runtime::watcher::{self, watch_object};
 use tokio_util::sync::CancellationToken;
 
-use super::source::{Place, pauses};
+use super::source::{Data, Place, brief, brief_status, pauses};
 use super::status::ConfigWatch;
 use crate::config::{Change, Config, ConfigError, Env, Warning};
 
 /// A watch that says nothing for so long is begun anew. The API server ends one after 290 s, and then says nothing
 /// either: that a request hangs is not to be told from that nothing changes.
-const QUIET: Duration = Duration::from_secs(300);
-
-type Data = BTreeMap<String, String>;
+const QUIET: Duration = Duration::from_mins(5);
 
 /// The task that keeps a [`ConfigWatch`] up to date.
 #[must_use = "without `run` no edit is ever noticed"]
@@ -59,6 +56,17 @@ fn unreadable(error: &ConfigError) -> String {
     format!("{error}; what was in force stays in force")
 }
 
+fn reason(error: &watcher::Error) -> String {
+    match error {
+        watcher::Error::InitialListFailed(error) => format!("list: {}", brief(error)),
+        watcher::Error::WatchStartFailed(error) | watcher::Error::WatchFailed(error) => {
+            format!("watch: {}", brief(error))
+        }
+        watcher::Error::WatchError(status) => format!("watch: {}", brief_status(status)),
+        other @ watcher::Error::NoResourceVersion => other.to_string(),
+    }
+}
+
 impl Watching {
     /// There is nothing to watch.
     pub(super) fn nothing(watch: ConfigWatch) -> Self {
@@ -93,7 +101,7 @@ impl Watching {
                 }
             };
             if let Some(error) = error {
-                self.unwatchable(&place, &error.to_string());
+                self.unwatchable(&place, &reason(&error));
                 tokio::time::sleep(backoff.next().unwrap_or(QUIET)).await;
             }
         }

@@ -1,5 +1,6 @@
 //! Where the configuration comes from, and its first reading.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use crate::config::{Config, ConfigError, Env, Parsed};
 
 /// The longest that the first reading may take; a connection can die without a sign.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The data of a ConfigMap.
+pub(super) type Data = BTreeMap<String, String>;
 
 /// Where the configuration of one component comes from.
 #[derive(Clone, Debug)]
@@ -38,6 +42,27 @@ impl Place {
     pub(super) fn origin(&self) -> Origin {
         Origin::ConfigMap { namespace: self.namespace.clone(), name: self.name.clone() }
     }
+
+    /// Its data; None where there is no such ConfigMap.
+    async fn read(&self) -> Result<Option<Data>, StartError> {
+        let origin = self.origin();
+        match tokio::time::timeout(READ_TIMEOUT, self.api.get_opt(&self.name)).await {
+            Ok(Ok(found)) => Ok(found.map(|map| map.data.unwrap_or_default())),
+            Ok(Err(kube::Error::Api(status))) if matches!(status.code, 401 | 403) => {
+                Err(StartError::Forbidden { origin, error: Box::new(kube::Error::Api(status)) })
+            }
+            Ok(Err(error)) => Err(StartError::Unreachable { origin, error: Box::new(error) }),
+            Err(_) => Err(StartError::NoAnswer { origin }),
+        }
+    }
+
+    fn parse(&self, data: Option<&Data>) -> Result<Parsed, StartError> {
+        match data {
+            Some(data) => Config::from_config_map(Some(data), &self.env),
+            None => Config::default_without_config_map(&self.env),
+        }
+        .map_err(|error| StartError::Invalid { origin: self.origin(), error })
+    }
 }
 
 impl fmt::Debug for Place {
@@ -56,25 +81,22 @@ pub enum StartError {
         /// Where it comes from.
         origin: Origin,
         /// What is wrong.
-        #[source]
         error: ConfigError,
     },
     /// The API server does not let us read the ConfigMap.
-    #[error("{origin} cannot be read: {error}; the service account needs get, list and watch on configmaps there")]
+    #[error("{origin} cannot be read: {}; the service account needs get, list and watch on configmaps there", brief(.error))]
     Forbidden {
         /// The ConfigMap.
         origin: Origin,
         /// The API server's answer.
-        #[source]
         error: Box<kube::Error>,
     },
     /// The API server gave an error.
-    #[error("{origin} cannot be read: {error}")]
+    #[error("{origin} cannot be read: {}", brief(.error))]
     Unreachable {
         /// The ConfigMap.
         origin: Origin,
         /// What came of the request.
-        #[source]
         error: Box<kube::Error>,
     },
     /// The API server gave no answer.
@@ -99,7 +121,7 @@ impl ConfigSource {
     /// Any client does: a hung connection is bounded here.
     ///
     /// # Errors
-    /// K_LEADER_ELECTION_CONFIG or a LEASEHOLD_<KEY> beside it is wrong; or without it, SYSTEM_NAMESPACE is not set.
+    /// K_LEADER_ELECTION_CONFIG or a `LEASEHOLD_<KEY>` beside it is wrong; or without it, SYSTEM_NAMESPACE is not set.
     pub fn choose(component: &str, env: &Env, client: Client) -> Result<Self, ConfigError> {
         if let Some(json) = env.fixed_config() {
             let parsed = Config::from_json(component, json, env)?;
@@ -109,7 +131,7 @@ impl ConfigSource {
         Ok(Self::config_map(component, client, namespace, env.config_map_name(), env))
     }
 
-    /// A ConfigMap. Of `env` only LEASEHOLD_<KEY> counts.
+    /// A ConfigMap. Of `env` only `LEASEHOLD_<KEY>` counts.
     pub fn config_map(component: &str, client: Client, namespace: &str, name: &str, env: &Env) -> Self {
         Self(Kind::ConfigMap(Box::new(Place {
             api: Api::namespaced(client, namespace),
@@ -133,46 +155,24 @@ impl ConfigSource {
     /// # Errors
     /// [`StartError`]; [`StartError::may_pass`] says whether trying again can help.
     pub async fn start(&self) -> Result<(ConfigWatch, Watching), StartError> {
-        match &self.0 {
+        let (watch, watching) = match &self.0 {
             Kind::Fixed { parsed, origin } => {
                 let watch = ConfigWatch::begin(Parsed::clone(parsed), origin.clone(), false);
-                Ok((watch.clone(), Watching::nothing(watch)))
+                (watch.clone(), Watching::nothing(watch))
             }
             Kind::ConfigMap(place) => {
-                let origin = || place.origin();
-                let read = tokio::time::timeout(READ_TIMEOUT, place.api.get_opt(&place.name));
-                let found = match read.await {
-                    Err(_) => return Err(StartError::NoAnswer { origin: origin() }),
-                    Ok(Err(kube::Error::Api(status))) if matches!(status.code, 401 | 403) => {
-                        let error = Box::new(kube::Error::Api(status));
-                        return Err(StartError::Forbidden { origin: origin(), error });
-                    }
-                    Ok(Err(error)) => return Err(StartError::Unreachable { origin: origin(), error: Box::new(error) }),
-                    Ok(Ok(found)) => found.map(|map| map.data.unwrap_or_default()),
-                };
-                let parsed = match &found {
-                    Some(data) => Config::from_config_map(Some(data), &place.env),
-                    None => Config::default_without_config_map(&place.env),
-                };
-                let parsed = parsed.map_err(|error| StartError::Invalid { origin: origin(), error })?;
-                match &found {
-                    Some(_) => tracing::info!(config_map = %origin(), config = ?parsed.config, "configuration read"),
-                    None => tracing::info!(
-                        config_map = %origin(),
-                        config = ?parsed.config,
-                        "no such ConfigMap: the defaults hold until it is made"
-                    ),
-                }
-                let watch = ConfigWatch::begin(parsed, origin(), found.is_some());
-                Ok((watch.clone(), Watching::of(watch, Place::clone(place), found)))
+                let found = place.read().await?;
+                let parsed = place.parse(found.as_ref())?;
+                let watch = ConfigWatch::begin(parsed, place.origin(), found.is_some());
+                (watch.clone(), Watching::of(watch, Place::clone(place), found))
             }
+        };
+        let status = watch.status();
+        tracing::info!(origin = %status.origin, present = status.present, config = ?watch.config(), "configuration read");
+        for warning in &status.warnings {
+            tracing::warn!(origin = %status.origin, %warning, "configuration without effect");
         }
-        .inspect(|(watch, _)| {
-            let status = watch.status();
-            for warning in &status.warnings {
-                tracing::warn!(origin = %status.origin, %warning, "configuration without effect");
-            }
-        })
+        Ok((watch, watching))
     }
 
     /// As [`start`](Self::start), but tries again, after at most half a minute, for as long as
@@ -206,4 +206,28 @@ pub(super) fn pauses() -> impl Iterator<Item = Duration> + Send {
         .without_max_times()
         .build()
         .map(|pause| pause.min(LONGEST_PAUSE))
+}
+
+/// A failure in one line: the API server's code and message, or what it came of, down to the cause.
+pub(super) fn brief(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => brief_status(status),
+        other => {
+            let mut line = other.to_string();
+            let mut cause = std::error::Error::source(other);
+            while let Some(error) = cause {
+                let text = error.to_string();
+                // Many errors say their cause themselves.
+                if !line.contains(&text) {
+                    line = format!("{line}: {text}");
+                }
+                cause = error.source();
+            }
+            line
+        }
+    }
+}
+
+pub(super) fn brief_status(status: &kube::core::Status) -> String {
+    format!("{} {}: {}", status.code, status.reason, status.message)
 }
