@@ -48,10 +48,7 @@ fn a_set_keeps_to_the_bounds() {
     for hash in HASHES {
         let max = hash.max_buckets();
         assert_eq!(BucketSet::new(hash, none).unwrap_err(), BucketError::Count { found: 0, max });
-        assert_eq!(
-            BucketSet::new(hash, numbered(max + 1)).unwrap_err(),
-            BucketError::Count { found: max + 1, max }
-        );
+        assert_eq!(BucketSet::new(hash, numbered(max + 1)).unwrap_err(), BucketError::Count { found: max + 1, max });
         assert_eq!(BucketSet::new(hash, ["a", ""]).unwrap_err(), BucketError::Unnamed { position: 1 });
     }
     assert_eq!(BucketSet::new(Hash::Knative, numbered(2_048)).unwrap().len(), 2_048);

@@ -61,6 +61,10 @@ impl Clock for SkewedClock {
     fn wall(&self) -> Timestamp {
         let off = SignedDuration::from_millis(self.wall_off.load(Ordering::Relaxed));
         let since = SignedDuration::try_from(self.truth.now()).expect("short");
-        Timestamp::from_second(1_800_000_000).expect("valid").checked_add(since).and_then(|t| t.checked_add(off)).expect("valid")
+        Timestamp::from_second(1_800_000_000)
+            .expect("valid")
+            .checked_add(since)
+            .and_then(|t| t.checked_add(off))
+            .expect("valid")
     }
 }

@@ -10,15 +10,30 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub enum What {
     /// A guard was given for a key, and dropped.
-    Act { key: String, until: Duration },
+    Act {
+        key: String,
+        until: Duration,
+    },
     /// A term began.
-    Begun { bucket: String, token: Option<FencingToken> },
-    Promoted { bucket: String },
+    Begun {
+        bucket: String,
+        token: Option<FencingToken>,
+    },
+    Promoted {
+        bucket: String,
+    },
     /// It ended; nothing acted later than `acted_until`.
-    Ended { bucket: String, token: Option<FencingToken>, reason: Reason },
+    Ended {
+        bucket: String,
+        token: Option<FencingToken>,
+        reason: Reason,
+    },
     /// The replica was killed.
     Died,
-    Notice { code: &'static str, text: String },
+    Notice {
+        code: &'static str,
+        text: String,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -115,7 +130,10 @@ fn unpaired(entries: &[Entry]) -> Vec<Violation> {
             }
             What::Ended { bucket, token, .. } => {
                 if open.remove(&(e.replica.as_str(), bucket.as_str())) != Some(*token) {
-                    found.push(Violation("pairs", format!("{}: an end of {bucket} without begin at {:?}", e.replica, e.at)));
+                    found.push(Violation(
+                        "pairs",
+                        format!("{}: an end of {bucket} without begin at {:?}", e.replica, e.at),
+                    ));
                 }
             }
             _ => {}

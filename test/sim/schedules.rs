@@ -128,7 +128,9 @@ async fn a_stop_hands_over_at_once() {
     let entries = world.history.entries();
     for i in 0..10 {
         let name = bucket(i, 10);
-        let ended = entries.iter().find(|e| matches!(&e.what, What::Ended { bucket, reason: Reason::Shutdown, .. } if *bucket == name));
+        let ended = entries
+            .iter()
+            .find(|e| matches!(&e.what, What::Ended { bucket, reason: Reason::Shutdown, .. } if *bucket == name));
         let promoted = entries.iter().rev().find(|e| matches!(&e.what, What::Promoted { bucket } if *bucket == name));
         let gap = promoted.expect("promoted").at - ended.expect("ended").at;
         assert!(gap < ms(100), "{name}: {gap:?}");
@@ -417,10 +419,11 @@ async fn a_restored_etcd_raises_the_era() {
     tokio::time::sleep(60 * S).await;
     let before = a.leadership.terms()[0].token().expect("a token");
     world.server.restore(&backup);
-    world.until("a term of a later era", 60 * S, || {
-        a.held() == 3 && a.leadership.terms().iter().all(|t| t.token().is_some_and(|t| t.era() > before.era()))
-    })
-    .await;
+    world
+        .until("a term of a later era", 60 * S, || {
+            a.held() == 3 && a.leadership.terms().iter().all(|t| t.token().is_some_and(|t| t.era() > before.era()))
+        })
+        .await;
     assert!(a.leadership.terms()[0].token().expect("a token") > before);
     world.judge();
 }

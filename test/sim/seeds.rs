@@ -57,7 +57,9 @@ async fn one(seed: u64) {
     }
     // First start, an unseen holder, a grace, a silent watch: each may cost its time once.
     let bound = 3 * world.timing.lease_duration + world.timing.renew_deadline + Duration::from_secs(95);
-    world.until("every bucket held", bound, || fleet.iter().map(Replica::held).sum::<usize>() == buckets as usize).await;
+    world
+        .until("every bucket held", bound, || fleet.iter().map(Replica::held).sum::<usize>() == buckets as usize)
+        .await;
     for r in fleet {
         r.stop().await;
     }
@@ -95,7 +97,11 @@ async fn trouble(world: &World, fleet: &mut Vec<Replica>, rng: &mut fastrand::Rn
             faults.remove(rule);
         }
         12 => {
-            let bucket = leasehold::bucket::lease_name(&format!("{COMPONENT}.{QUEUE}"), rng.u32(0..world.buckets), world.buckets);
+            let bucket = leasehold::bucket::lease_name(
+                &format!("{COMPONENT}.{QUEUE}"),
+                rng.u32(0..world.buckets),
+                world.buckets,
+            );
             let client = kube::Client::new(world.server.client("person"), NAMESPACE);
             let api: kube::Api<k8s_openapi::api::coordination::v1::Lease> = kube::Api::namespaced(client, NAMESPACE);
             // A fault for all may hit the person too.

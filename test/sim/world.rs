@@ -24,11 +24,8 @@ pub const QUEUE: &str = "adapter";
 pub const NAMESPACE: &str = "default";
 
 pub fn timing(lease: u64, deadline: u64, retry: u64) -> Timing {
-    Timing {
-        lease_duration: Duration::from_secs(lease),
-        renew_deadline: Duration::from_secs(deadline),
-        retry_period: Duration::from_secs(retry),
-    }
+    let secs = Duration::from_secs;
+    Timing::new(secs(lease), secs(deadline), secs(retry)).expect("valid")
 }
 
 /// The world: a server, a true time, replicas.
@@ -113,19 +110,13 @@ impl World {
 
     pub fn config(&self, character: &Character) -> Config {
         let timing = character.timing.unwrap_or(self.timing);
-        Config {
-            timing,
-            buckets: character.buckets.unwrap_or(self.buckets),
-            hash: Hash::Knative,
-            strategy: leasehold::config::StrategyKind::Standard,
-            prefix_map: std::collections::BTreeMap::new(),
-            identity: None,
-            rebalance_delay: Duration::from_secs(15),
-            drain_timeout: Duration::from_secs(10),
-            foreign_grace: None,
-            checkpoint_interval: None,
-            fixed: false,
-        }
+        let Timing { lease_duration, renew_deadline, retry_period, .. } = timing;
+        Config::builder()
+            .timing(lease_duration, renew_deadline, retry_period)
+            .buckets(character.buckets.unwrap_or(self.buckets))
+            .hash(Hash::Knative)
+            .build()
+            .expect("valid")
     }
 
     pub fn replica(&self, character: Character) -> Replica {
