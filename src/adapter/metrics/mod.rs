@@ -10,7 +10,8 @@ mod now;
 #[cfg(test)]
 mod tests;
 
-pub(super) use now::{Edits, Now};
+pub use now::Edits;
+pub(super) use now::Now;
 
 use super::sink::Outcome;
 use super::terms::{Handover, Terms};

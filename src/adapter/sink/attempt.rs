@@ -101,7 +101,7 @@ pub(super) fn judge(error: &reqwest::Error) -> Attempt {
     }
     let parse_status =
         |e: &&(dyn Error + 'static)| e.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse_status);
-    if causes.iter().any(|e| parse_status(e)) {
+    if causes.iter().any(parse_status) {
         return Attempt::Refused(Refusal::NoStatus);
     }
     if let Some(name) = causes.iter().find(|e| is_other_name(**e)) {

@@ -36,7 +36,7 @@ pub struct Retry {
     backoff: Backoff,
     jitter: f64,
     also: BTreeSet<u16>,
-    retry_after_max: Duration,
+    longest: Duration,
 }
 
 impl Default for Retry {
@@ -49,7 +49,7 @@ impl Default for Retry {
 impl Retry {
     /// At most `times` retries after the first attempt.
     pub fn new(times: u32, backoff: Backoff) -> Self {
-        Self { times, backoff, jitter: 0.25, also: BTreeSet::new(), retry_after_max: Duration::from_secs(3600) }
+        Self { times, backoff, jitter: 0.25, also: BTreeSet::new(), longest: Duration::from_hours(1) }
     }
 
     /// One attempt.
@@ -76,7 +76,7 @@ impl Retry {
     /// sink whose clock is wrong must not hold a bucket's events for years.
     #[must_use]
     pub fn retry_after_max(mut self, max: Duration) -> Self {
-        self.retry_after_max = max;
+        self.longest = max;
         self
     }
 
@@ -93,7 +93,7 @@ impl Retry {
                 ExponentialBuilder::new()
                     .with_factor(2.0)
                     .with_min_delay(period.saturating_mul(2))
-                    .with_max_delay(Duration::from_secs(60))
+                    .with_max_delay(Duration::from_mins(1))
                     .with_max_times(times)
                     .build(),
             ),
@@ -107,7 +107,7 @@ impl Retry {
     /// `wait` with jitter, or what the sink asked for where that is longer.
     pub(super) fn wait(&self, wait: Duration, retry_after: Option<Duration>) -> Duration {
         let jittered = wait.saturating_add(wait.mul_f64(self.jitter * fastrand::f64()));
-        jittered.max(retry_after.unwrap_or_default().min(self.retry_after_max))
+        jittered.max(retry_after.unwrap_or_default().min(self.longest))
     }
 }
 
