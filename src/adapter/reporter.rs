@@ -1,0 +1,183 @@
+//! Writes a report: tells the judge of a fleet, on the unix socket that LEASEHOLD_REPORT names, what happens here.
+//!
+//! # Guarantees
+//! - A line is handed to the kernel before [`Observer::observe`] returns, unless the reader is behind. So a process that
+//!   is killed has said what it did until then: the kernel delivers what it was given.
+//! - Nothing is left out: what the reader is behind with is kept, however much it is, and written in order.
+//! - The election never waits for the reader.
+//!
+//! # Caveats
+//! A reader that stops reading costs memory. It is a tool for tests and laptops, switched on by hand.
+//!
+//! A reader that goes away ends the report, once said in the log; the replica goes on.
+
+use super::report::Line;
+use crate::clock::SharedClock;
+use crate::leader::observe::{Event, Observer};
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::sync::Notify;
+use tokio_util::task::AbortOnDropHandle;
+
+/// How long the end of the process waits for a reader that is behind.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// An open report. Clones write to the same.
+#[derive(Clone)]
+pub struct Reporter {
+    shared: Arc<Shared>,
+    /// Writes what the reader was behind with, until the last clone is gone.
+    _rest: Arc<AbortOnDropHandle<()>>,
+}
+
+struct Shared {
+    stream: UnixStream,
+    clock: SharedClock,
+    /// What the socket has not taken yet; None once the reader is gone.
+    behind: Mutex<Option<VecDeque<u8>>>,
+    /// There is something to write again.
+    more: Notify,
+    /// Nothing is left to write.
+    done: Notify,
+}
+
+impl fmt::Debug for Reporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reporter").finish_non_exhaustive()
+    }
+}
+
+impl Reporter {
+    /// Connects to the socket.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub async fn connect(socket: &Path, clock: SharedClock) -> io::Result<Self> {
+        let stream = UnixStream::connect(socket).await?;
+        // Until the runtime has seen the socket ready once, it would call every write too early.
+        stream.writable().await?;
+        let shared = Arc::new(Shared {
+            stream,
+            clock,
+            behind: Mutex::new(Some(VecDeque::new())),
+            more: Notify::new(),
+            done: Notify::new(),
+        });
+        let rest = tokio::spawn(write_rest(Arc::clone(&shared)));
+        Ok(Self { shared, _rest: Arc::new(AbortOnDropHandle::new(rest)) })
+    }
+
+    /// Writes one line.
+    pub fn write(&self, line: &Line) {
+        let Ok(mut bytes) = serde_json::to_vec(line) else { return };
+        bytes.push(b'\n');
+        let mut behind = self.shared.behind();
+        if let Some(waiting) = behind.as_mut() {
+            waiting.extend(bytes);
+            self.shared.flush(&mut behind);
+            if behind.as_ref().is_some_and(|b| !b.is_empty()) {
+                self.shared.more.notify_one();
+            }
+        }
+    }
+
+    /// Waits until the reader has been given all of it, for at most two seconds.
+    pub async fn finish(&self) {
+        let done = async {
+            loop {
+                let notified = self.shared.done.notified();
+                tokio::pin!(notified);
+                notified.as_mut().enable();
+                if self.shared.behind().as_ref().is_none_or(VecDeque::is_empty) {
+                    return;
+                }
+                notified.await;
+            }
+        };
+        if tokio::time::timeout(LAST_WORDS, done).await.is_err() {
+            tracing::warn!("the reader of the report is behind: its last lines are lost");
+        }
+    }
+}
+
+impl Shared {
+    fn behind(&self) -> MutexGuard<'_, Option<VecDeque<u8>>> {
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the socket as much as it takes now.
+    fn flush(&self, behind: &mut Option<VecDeque<u8>>) {
+        while let Some(waiting) = behind.as_mut().filter(|w| !w.is_empty()) {
+            match self.stream.try_write(waiting.as_slices().0) {
+                Ok(taken) => drop(waiting.drain(..taken)),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) => {
+                    tracing::warn!(%error, "the reader of the report is gone: nothing more is reported");
+                    *behind = None;
+                }
+            }
+        }
+        self.done.notify_waiters();
+    }
+}
+
+async fn write_rest(shared: Arc<Shared>) {
+    loop {
+        shared.more.notified().await;
+        while shared.behind().as_ref().is_some_and(|b| !b.is_empty()) {
+            // An error of the socket shows at the next write.
+            let _ = shared.stream.writable().await;
+            shared.flush(&mut shared.behind());
+        }
+    }
+}
+
+impl Observer for Reporter {
+    fn observe(&self, event: &Event) {
+        if let Some(line) = line(event, self.shared.clock.now().as_nanos()) {
+            self.write(&line);
+        }
+    }
+}
+
+/// What is reported of `event`; `now` stamps what carries no time of its own. Lease requests are not: who judges counts
+/// them at the server.
+fn line(event: &Event, now: u64) -> Option<Line> {
+    Some(match event {
+        Event::TermBegun { bucket, token, at, deadline } => Line::TermBegun {
+            bucket: bucket.name().to_owned(),
+            token: *token,
+            at: at.as_nanos(),
+            deadline: deadline.as_nanos(),
+        },
+        Event::Promoted { bucket, token, at } => {
+            Line::Promoted { bucket: bucket.name().to_owned(), token: *token, at: at.as_nanos() }
+        }
+        Event::PromoteFailed { bucket, why } => {
+            Line::PromoteFailed { bucket: bucket.name().to_owned(), why: why.clone(), at: now }
+        }
+        Event::DeadlineMoved { bucket, token, deadline } => Line::DeadlineMoved {
+            bucket: bucket.name().to_owned(),
+            token: *token,
+            deadline: deadline.as_nanos(),
+            at: now,
+        },
+        Event::GuardsOut { bucket, token, guards, at } => {
+            Line::GuardsOut { bucket: bucket.name().to_owned(), token: *token, guards: *guards, at: at.as_nanos() }
+        }
+        Event::TermEnded { bucket, token, reason, acted_until, at } => Line::TermEnded {
+            bucket: bucket.name().to_owned(),
+            token: *token,
+            reason: *reason,
+            acted_until: acted_until.as_nanos(),
+            at: at.as_nanos(),
+        },
+        Event::Notice { code, text } => Line::Notice { code: (*code).to_owned(), text: text.clone(), at: now },
+        _ => return None,
+    })
+}
