@@ -12,5 +12,6 @@ pub mod dev;
 pub mod elector;
 pub mod leader;
 pub mod lease;
+pub mod manifest;
 #[cfg(feature = "sources")]
 pub mod sources;

@@ -3,6 +3,7 @@
 mod context;
 pub mod env;
 mod error;
+mod kubernetes;
 mod late;
 mod metrics;
 mod probes;
@@ -17,6 +18,7 @@ mod terms;
 pub use context::Context;
 pub use env::Env;
 pub use error::RunError;
+pub use kubernetes::{run, wire};
 pub use metrics::Edits;
 pub use reporter::Reporter;
 pub use run::{Adapter, Runtime, run_with};

@@ -5,6 +5,7 @@
 use super::{FencingToken, Reason};
 use crate::bucket::Bucket;
 use crate::clock::Instant;
+use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,6 +105,35 @@ impl<F: Fn(&Event) + Send + Sync + 'static> Observer for F {
 
 /// A shared listener.
 pub type SharedObserver = Arc<dyn Observer>;
+
+/// Listeners that join while it is told, each once.
+#[derive(Default)]
+pub struct Listeners(ArcSwap<Vec<SharedObserver>>);
+
+impl Listeners {
+    /// One more, unless it is there already.
+    pub fn join(&self, one: &SharedObserver) {
+        self.0.rcu(|all| {
+            let known = all.iter().any(|o| Arc::ptr_eq(o, one));
+            let new = (!known).then(|| Arc::clone(one));
+            all.iter().cloned().chain(new).collect::<Vec<_>>()
+        });
+    }
+}
+
+impl std::fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Listeners").field(&self.0.load().len()).finish()
+    }
+}
+
+impl Observer for Listeners {
+    fn observe(&self, event: &Event) {
+        for one in self.0.load().iter() {
+            one.observe(event);
+        }
+    }
+}
 
 /// Several listeners as one.
 #[derive(Clone, Default)]

@@ -11,7 +11,7 @@ use super::watch::{self, Bounds};
 use crate::clock::SharedClock;
 use crate::elector::BuildError;
 use crate::leader::BoxError;
-use crate::leader::observe::{Event, SharedObserver};
+use crate::leader::observe::{Event, Listeners, Observer, SharedObserver};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,7 +61,7 @@ struct State {
 pub(super) struct View {
     state: Mutex<State>,
     relist: Notify,
-    observer: SharedObserver,
+    observer: Arc<Listeners>,
 }
 
 impl View {
@@ -159,6 +159,7 @@ struct Inner {
     queues: Mutex<HashMap<(String, String), Vec<String>>>,
     watching: Mutex<Option<DropGuard>>,
     bounds: Bounds,
+    listeners: Arc<Listeners>,
 }
 
 /// See the module. Cheap to clone; the watch ends when the last clone is dropped.
@@ -203,25 +204,27 @@ impl Manager {
     ///
     /// # Errors
     /// What `connect` says.
-    pub fn new(
-        connect: Arc<dyn Connect>,
-        namespace: &str,
-        clock: SharedClock,
-        observer: SharedObserver,
-    ) -> Result<Self, BoxError> {
-        let client = LeaseClient::new(connect, namespace, clock, Arc::clone(&observer))?;
-        let view = View { state: Mutex::default(), relist: Notify::new(), observer };
+    pub fn new(connect: Arc<dyn Connect>, namespace: &str, clock: SharedClock) -> Result<Self, BoxError> {
+        let listeners = Arc::new(Listeners::default());
+        let client = LeaseClient::new(connect, namespace, clock, listeners.clone())?;
+        let view = View { state: Mutex::default(), relist: Notify::new(), observer: Arc::clone(&listeners) };
         Ok(Self(Arc::new(Inner {
             client,
             view: Arc::new(view),
             queues: Mutex::default(),
             watching: Mutex::default(),
             bounds: Bounds::default(),
+            listeners,
         })))
     }
 
     fn queues(&self) -> MutexGuard<'_, HashMap<(String, String), Vec<String>>> {
         self.0.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells `observer` of every request from here on, once however often it is given.
+    pub fn listen(&self, observer: &SharedObserver) {
+        self.0.listeners.join(observer);
     }
 
     /// The client.

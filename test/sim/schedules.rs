@@ -530,7 +530,7 @@ async fn a_second_elector_of_one_queue_is_refused() {
     let clock: SharedClock = Arc::new(Boottime);
     let client = kube::Client::new(world.server.client("x"), NAMESPACE);
     let observer: Arc<dyn leasehold::leader::observe::Observer> = Arc::new(|_: &_| {});
-    let manager = leasehold::lease::Manager::new(Connector::client(client), NAMESPACE, clock.clone(), observer.clone());
+    let manager = leasehold::lease::Manager::new(Connector::client(client), NAMESPACE, clock.clone());
     let standard = Standard::new(manager.expect("a client"));
     let queue = |name: &str| Queue {
         component: COMPONENT.into(),

@@ -61,6 +61,7 @@ impl Strategy for Standard {
             &queue.name,
             names.iter().cloned().chain([layout.clone()]).collect(),
         )?;
+        self.manager.listen(&queue.observer);
         let set = BucketSet::new(config.hash, names)?;
         let cut = Cut {
             strategy: self.name().to_owned(),

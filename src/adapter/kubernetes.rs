@@ -1,0 +1,97 @@
+//! What an adapter gets from Kubernetes: its configuration, and the strategy that the configuration names.
+
+use super::{Adapter, Env, Runtime, run_with};
+use crate::clock::Boottime;
+use crate::config::{self, Config, ConfigSource, ConfigWatch, StrategyKind};
+use crate::elector::{Status, Strategy};
+use crate::elector::standard::Standard;
+use crate::elector::statefulset::StatefulSet;
+use crate::elector::unopposed::Unopposed;
+use crate::leader::BoxError;
+use crate::lease::{Connector, Manager};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Runs the adapter that `constructor` makes of the environment, until it is done or told to stop.
+///
+/// Its configuration is K_LEADER_ELECTION_CONFIG, or the ConfigMap `config-leader-election` in SYSTEM_NAMESPACE, or the
+/// defaults; it competes for the buckets of the queue `adapter` with the strategy that the configuration names. See
+/// [`Adapter`] for what it does and [`Runtime`] for everything that can be set. The exit codes are 0 after a clean stop, 1
+/// for what can't start or has failed, and 86 for what could not be stopped.
+///
+/// In a program: install one crypto provider for rustls first, and a subscriber for the log.
+pub async fn run<A, E>(component: &str, constructor: impl FnOnce(&Env) -> Result<A, E>) -> ExitCode
+where
+    A: Adapter,
+    E: Into<BoxError>,
+{
+    run_with(component, constructor, |runtime| wire(runtime, true)).await
+}
+
+/// Completes a runtime with what Kubernetes says. `available`: high availability is wanted; else the strategy is
+/// `unopposed`, whatever the configuration names (`--disable-ha`).
+///
+/// Waits through an API server that cannot be reached; cancel-safe.
+///
+/// # Errors
+/// A configuration that can't be used, no way to find a cluster, SYSTEM_NAMESPACE missing.
+pub async fn wire(runtime: Runtime, available: bool) -> Result<Runtime, BoxError> {
+    let vars = runtime.given_env().map(|e| e.vars().clone()).unwrap_or_default();
+    let env: config::Env = vars.clone().into_iter().collect();
+    if !available {
+        let config = Config::default_without_config_map(&env)?.config;
+        let watch = ConfigWatch::fixed(config);
+        return Ok(runtime.strategy(Arc::new(Unopposed)).config(watch.subscribe()));
+    }
+    let cluster = kube::Config::infer().await.map_err(|e| {
+        format!("no way to a cluster was found (a service account in a pod, KUBECONFIG, or ~/.kube/config): {e}")
+    })?;
+    let client = kube::Client::try_from(cluster.clone())?;
+    let source = ConfigSource::choose(runtime.component(), &env, client)?;
+    let (watch, watching) = source.start_patiently().await?;
+    let config = watch.config();
+    let strategy: Arc<dyn Strategy> = match config.strategy {
+        StrategyKind::Unopposed => Arc::new(Unopposed),
+        StrategyKind::StatefulSet => {
+            let resolv = tokio::fs::read_to_string("/etc/resolv.conf").await.unwrap_or_default();
+            Arc::new(StatefulSet::from_env(|name| vars.get(name).cloned(), &resolv)?)
+        }
+        StrategyKind::Standard | StrategyKind::Balanced => {
+            Arc::new(Standard::new(Manager::new(Connector::config(cluster), env.system_namespace()?, Arc::new(Boottime))?))
+        }
+    };
+    let status = watch.clone();
+    let edits = Arc::new(move || {
+        let status = status.status();
+        (status.applied, status.refused)
+    });
+    let shown = Status::default();
+    let mirror = show(watch.clone(), shown.clone());
+    let runtime = runtime.strategy(strategy).config(watch.subscribe()).edits(edits).status(shown);
+    Ok(runtime.alongside(|stop| async move {
+        tokio::select! {
+            () = watching.run(stop) => {}
+            () = mirror => {}
+        }
+    }))
+}
+
+/// Keeps saying on the readiness page where the configuration comes from and what of it is not in force.
+async fn show(watch: ConfigWatch, shown: Status) {
+    let mut seen = watch.subscribe_status();
+    loop {
+        let status = seen.borrow_and_update().clone();
+        let mut text = format!("{}, generation {}", status.origin, status.generation);
+        for trouble in status.refusal.iter().chain(&status.watch_error) {
+            text.push_str("; ");
+            text.push_str(trouble);
+        }
+        for warning in &status.warnings {
+            text.push_str(&format!("; {warning}"));
+        }
+        shown.say("configuration", text);
+        if seen.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+    }
+}
