@@ -3,6 +3,7 @@
 //! Each replica competes for N bucket Leases in Kubernetes and acts only on the events whose keys hash to the
 //! buckets it holds. See `docs/` for the protocol and its limits.
 
+pub mod adapter;
 pub mod bucket;
 pub mod clock;
 pub mod config;
