@@ -1,3 +1,4 @@
 //! A fleet on a laptop.
 
 pub mod apiserver;
+pub mod fleet;

@@ -1,0 +1,221 @@
+//! `leasehold dev`: a fleet on this machine (docs/dev.md).
+
+use anyhow::{Context as _, Result, bail};
+use clap::ValueEnum;
+use leasehold::config::StrategyKind;
+use leasehold::dev::fleet::cluster::{Cluster, Real};
+use leasehold::dev::fleet::judge::Report;
+use leasehold::dev::fleet::options::{PING_COMPONENT, PING_QUEUE};
+use leasehold::dev::fleet::{self, Chaos, Options, Scratch};
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long a cluster may take to answer at the start, and to be cleaned up at the end.
+const CLUSTER: Duration = Duration::from_secs(30);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How many replicas.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    replicas: u32,
+    /// How many buckets they share.
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    buckets: u32,
+    /// How buckets are shared out.
+    #[arg(long, value_enum, default_value_t = Strategy::Standard)]
+    strategy: Strategy,
+    /// How many sources that tick every second; 0 judges no ticks, for a CMD that sends something else.
+    #[arg(long, default_value_t = 40, value_name = "N")]
+    sources: u32,
+    /// For how long a record in a Lease is honoured.
+    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration)]
+    lease_duration: Duration,
+    /// From the send of a renewal to the deadline it gives.
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration)]
+    renew_deadline: Duration,
+    /// From one renewal to the next.
+    #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
+    retry_period: Duration,
+    /// Which trouble is made: none, term (SIGTERM), kill (SIGKILL), pause (SIGSTOP for three lease-durations), or
+    /// restart (SIGKILL, and the same Pod again at once).
+    #[arg(long, default_value_t = Chaos::None, value_name = "CHAOS")]
+    chaos: Chaos,
+    /// From one trouble to the next.
+    #[arg(long, default_value = "5s", value_name = "DURATION", value_parser = duration)]
+    every: Duration,
+    /// How long ticks are expected, from 1 s after every bucket was first held.
+    #[arg(long = "for", default_value = "60s", value_name = "DURATION", value_parser = duration)]
+    length: Duration,
+    /// Whom trouble hits is drawn from this; made up, and printed, where it is not given.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Write the report there, as JSON; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Use the cluster of this file, in a new namespace, instead of an API server in memory.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The component whose first start is prepared by `leasehold init`, where CMD is another than ping.
+    #[arg(long, default_value = PING_COMPONENT)]
+    component: String,
+    /// Its queue.
+    #[arg(long, default_value = PING_QUEUE)]
+    queue: String,
+    /// Show what the replicas write, instead of the table.
+    #[arg(long, short)]
+    verbose: bool,
+    /// What is run N times [default: this program's `ping`].
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// [`StrategyKind`] on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Strategy {
+    /// Each bucket is raced for on its own, as client-go and Knative do.
+    Standard,
+    /// Every replica gets its share.
+    Balanced,
+    /// By the replica's ordinal, without Leases.
+    #[value(name = "statefulset")]
+    StatefulSet,
+    /// Everything is everybody's: meant for one replica.
+    Unopposed,
+}
+
+impl From<Strategy> for StrategyKind {
+    fn from(strategy: Strategy) -> Self {
+        match strategy {
+            Strategy::Standard => Self::Standard,
+            Strategy::Balanced => Self::Balanced,
+            Strategy::StatefulSet => Self::StatefulSet,
+            Strategy::Unopposed => Self::Unopposed,
+        }
+    }
+}
+
+/// A duration as Go writes it; none of these may be negative.
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: kube::core::Duration = text.parse().map_err(|e| format!("{e}, as in 15s, 500ms or 1m30s"))?;
+    if parsed.is_negative() { Err("it must not be negative".to_owned()) } else { Ok(parsed.into()) }
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        Options {
+            replicas: self.replicas,
+            buckets: self.buckets,
+            strategy: self.strategy.into(),
+            sources: self.sources,
+            lease_duration: self.lease_duration,
+            renew_deadline: self.renew_deadline,
+            retry_period: self.retry_period,
+            chaos: self.chaos,
+            every: self.every,
+            length: self.length,
+            seed: self.seed.unwrap_or_else(|| fastrand::u64(..)),
+            command: (!self.command.is_empty()).then(|| self.command.clone()),
+            component: self.component.clone(),
+            queue: self.queue.clone(),
+            verbose: self.verbose,
+        }
+    }
+}
+
+/// Exits with 0 when the run passed, with 1 when it failed or could not be judged.
+pub(crate) async fn run(args: Args) -> Result<ExitCode> {
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_default_env()
+                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn")),
+        )
+        .with_writer(std::io::stderr)
+        .init();
+    let options = args.options();
+    options.check()?;
+    // Known before a minute has passed.
+    if let Some(path) = args.report.as_deref().filter(|path| *path != Path::new("-")) {
+        std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .with_context(|| format!("cannot write the report to {}", path.display()))?;
+    }
+    let mut interrupts = interrupts()?;
+    let scratch = Scratch::new().context("cannot make a directory for the run")?;
+    let outcome = in_cluster(&args, &options, &scratch, &mut interrupts).await;
+    let passed = matches!(&outcome, Ok(report) if report.passed() && report.unasked_exits == 0);
+    if passed {
+        scratch.discard();
+    } else {
+        let _ = writeln!(std::io::stderr(), "what the replicas wrote is in {}", scratch.path().display());
+    }
+    let report = outcome?;
+    let mut text = serde_json::to_string_pretty(&report)?;
+    text.push('\n');
+    let mut out = std::io::stdout();
+    let _ = write!(out, "\n{}", fleet::summary(&report));
+    match args.report.as_deref() {
+        None => {}
+        Some(path) if path == Path::new("-") => drop(write!(out, "{text}")),
+        Some(path) => {
+            std::fs::write(path, text).with_context(|| format!("cannot write the report to {}", path.display()))?;
+        }
+    }
+    Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Makes the cluster of the run, runs, and cleans up whatever came of it.
+async fn in_cluster(
+    args: &Args,
+    options: &Options,
+    scratch: &Scratch,
+    interrupts: &mut mpsc::Receiver<()>,
+) -> Result<Report> {
+    let made = tokio::select! {
+        made = tokio::time::timeout(CLUSTER, cluster(args, scratch)) => made,
+        Some(()) = interrupts.recv() => bail!("interrupted while the cluster was being made"),
+    };
+    let cluster = made.with_context(|| format!("the cluster did not answer within {CLUSTER:?}"))??;
+    let outcome = fleet::run(options, &*cluster, scratch, interrupts).await;
+    match tokio::time::timeout(CLUSTER, cluster.close()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(e)) => tracing::warn!("the cluster was not cleaned up: {e}"),
+        Err(_) => tracing::warn!("the cluster was not cleaned up within {CLUSTER:?}: see {}", cluster.about()),
+    }
+    Ok(outcome?)
+}
+
+async fn cluster(args: &Args, scratch: &Scratch) -> Result<Box<dyn Cluster>> {
+    match &args.kubeconfig {
+        Some(file) => Ok(Box::new(Real::new(file).await?)),
+        None => in_memory(scratch).await,
+    }
+}
+
+/// Each SIGINT, SIGTERM and SIGHUP as a message. From here on none of them ends the process by itself.
+fn interrupts() -> Result<mpsc::Receiver<()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (tell, hear) = mpsc::channel(8);
+    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        let mut signals = signal(kind).context("cannot listen for signals")?;
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                // Full: nobody has answered eight of them, and one more says nothing new.
+                let _ = tell.try_send(());
+            }
+        });
+    }
+    Ok(hear)
+}
+
+/// The API server in memory, which lives as long as the cluster that is made of it.
+#[allow(clippy::unused_async, reason = "it listens on a socket")]
+async fn in_memory(_scratch: &Scratch) -> Result<Box<dyn Cluster>> {
+    bail!("this build has no API server in memory: give --kubeconfig")
+}
