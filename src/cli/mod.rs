@@ -1,6 +1,9 @@
 //! The command line: one subcommand per file, each of which says how it exits.
 
 mod dev;
+mod init;
+mod log;
+mod ping;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -17,6 +20,8 @@ struct Cli {
 enum Command {
     /// Run a fleet of replicas on this machine, make trouble among them, and judge what they did.
     Dev(Box<dev::Args>),
+    Init(init::Args),
+    Ping(Box<ping::Args>),
 }
 
 /// Parses the command line, runs what it asks for, and says how it went.
@@ -30,8 +35,16 @@ pub(crate) fn main() -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Dev(args) => runtime.block_on(dev::run(*args)),
+        Command::Init(args) => runtime.block_on(init::run(args)),
+        Command::Ping(args) => runtime.block_on(ping::run(*args)),
     };
     outcome.unwrap_or_else(|e| failed(&e))
+}
+
+/// A line on standard output.
+fn say(line: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 /// Says what went wrong, with its causes.

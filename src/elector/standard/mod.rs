@@ -74,6 +74,6 @@ impl Strategy for Standard {
 }
 
 /// The name of a queue's layout Lease: never mapped by a prefix (design 6).
-pub(crate) fn layout_name(component: &str, queue: &str) -> String {
+pub fn layout_name(component: &str, queue: &str) -> String {
     format!("{component}.{queue}").to_lowercase()
 }
