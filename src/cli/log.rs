@@ -25,6 +25,8 @@ pub(crate) fn start(format: Format, filter: &str) -> anyhow::Result<()> {
 
 /// How to log, for every command that runs for long.
 #[derive(Debug, clap::Args)]
+// Its name is that of the command it is part of, which a group of arguments may not be.
+#[group(skip)]
 pub(crate) struct Args {
     /// What is logged: a level, or `target=level` pairs with commas between them.
     #[arg(long = "log", env = "LEASEHOLD_LOG", default_value = "info", value_name = "FILTER")]
