@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use tokio::time::Instant;
@@ -12,7 +12,8 @@ use tokio::time::Instant;
 use super::audit::{Audit, Pending};
 use super::body::{Disconnected, ResponseBody};
 use super::faults::{Board, Staleness, Step};
-use super::object::{meta_str, to_bytes};
+use super::meta;
+use super::object::to_bytes;
 use super::ops::{self, Outcome};
 use super::options::Options;
 use super::render::Form;
@@ -31,12 +32,21 @@ pub(crate) struct Core {
     state: Mutex<State>,
 }
 
+/// What a request is about.
+enum Asked {
+    /// A resource.
+    Resource(Box<Call>),
+    /// Something about the server; the parts of the path.
+    Other(Vec<String>),
+}
+
 /// A request that was carried out, before its answer is rendered.
 struct Done {
     outcome: Result<Outcome, Status>,
     code: StatusCode,
     revision: Option<u64>,
     name: Option<String>,
+    warnings: Vec<String>,
 }
 
 impl Core {
@@ -66,20 +76,20 @@ impl Core {
         body: Bytes,
     ) -> Result<Response<ResponseBody>, Disconnected> {
         match self.understand(client, head, body) {
-            Ok(Some(call)) => self.resource(call).await,
-            Ok(None) => Ok(refusal(&Status::no_such_path())),
+            Ok(Asked::Resource(call)) => self.resource(*call).await,
+            Ok(Asked::Other(parts)) => Ok(meta::answer(self, head, &parts)),
             Err(status) => Ok(refusal(&status)),
         }
     }
 
-    /// What a request is about; none where it is not about a resource.
-    fn understand(&self, client: Arc<str>, head: &Parts, body: Bytes) -> Result<Option<Call>, Status> {
+    /// What a request is about.
+    fn understand(&self, client: Arc<str>, head: &Parts, body: Bytes) -> Result<Asked, Status> {
         let at = match path::parse(head.uri.path()) {
             None => return Err(Status::no_such_path()),
-            Some(Path::Other(_)) => return Ok(None),
+            Some(Path::Other(parts)) => return Ok(Asked::Other(parts)),
             Some(Path::Resource(at)) => at,
         };
-        let query = Query::parse(head.uri.query())?;
+        let mut query = Query::parse(head.uri.query())?;
         let resource =
             self.state().registry.find(&at.group, &at.version, &at.plural).cloned().ok_or_else(Status::no_such_path)?;
         let ResourcePath { namespace, name, sub, .. } = at;
@@ -88,19 +98,21 @@ impl Core {
         {
             return Err(Status::no_such_path());
         }
+        let verb = verb(&head.method, name.is_some(), query.watch)?;
         let sub = match sub.as_deref() {
             None => None,
-            Some("status") if resource.status => Some(Sub::Status),
+            Some("status") if resource.status && verb != Verb::Create => Some(Sub::Status),
+            Some("token") if resource.plural == "serviceaccounts" && verb == Verb::Create => Some(Sub::Token),
             Some(_) => return Err(Status::no_such_path()),
         };
-        let verb = verb(&head.method, name.is_some(), query.watch)?;
+        query.selector.resolve(|path| resource.selectable(path))?;
         let header = |key: http::header::HeaderName| {
             head.headers.get(key).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned()
         };
         let agent = header(http::header::USER_AGENT);
         let agent = agent.split('/').next().unwrap_or_default();
         let manager = if agent.is_empty() { client.to_string() } else { agent.to_owned() };
-        Ok(Some(Call {
+        Ok(Asked::Resource(Box::new(Call {
             manager,
             client,
             verb,
@@ -113,7 +125,7 @@ impl Core {
             body,
             content_type: header(CONTENT_TYPE),
             accept: header(http::header::ACCEPT),
-        }))
+        })))
     }
 
     /// A request for a resource, with the faults that are meant for it.
@@ -165,21 +177,22 @@ impl Core {
         let after = state.store.revision();
         let (code, name) = match &outcome {
             Ok(Outcome::Object(code, object)) => (*code, Some(object.name().to_owned())),
-            Ok(Outcome::Value(code, _)) => (*code, None),
+            Ok(Outcome::Draft(code, _) | Outcome::Status(code, _)) => (*code, None),
             Ok(Outcome::List(_) | Outcome::Watch(_)) => (StatusCode::OK, None),
             Err(status) => (status.code(), None),
         };
-        Done { outcome, code, revision: (after > before).then_some(after), name }
+        let warnings = std::mem::take(&mut state.warnings);
+        Done { outcome, code, revision: (after > before).then_some(after), name, warnings }
     }
 
     fn render(self: &Arc<Self>, call: Call, done: Done) -> Response<ResponseBody> {
-        let form = Form::of(&call);
+        let form = Form::of(&call, &self.options.clock);
         let resource = &call.resource;
-        match done.outcome {
+        let mut response = match done.outcome {
             Err(status) => refusal(&status),
             Ok(Outcome::Object(code, object)) => json(code, form.object(resource, &object)),
-            Ok(Outcome::Value(code, value)) if meta_str(&value, "name").is_empty() => json(code, to_bytes(&value)),
-            Ok(Outcome::Value(code, value)) => json(code, form.value(resource, &value)),
+            Ok(Outcome::Status(code, value)) => json(code, to_bytes(&value)),
+            Ok(Outcome::Draft(code, value)) => json(code, form.value(resource, &value)),
             Ok(Outcome::List(page)) => json(StatusCode::OK, form.page(resource, &page)),
             Ok(Outcome::Watch(opened)) => {
                 let longest = self.options.watch_timeout;
@@ -192,7 +205,14 @@ impl Core {
                 let follower = Follower::new(self.clone(), call, opened, form, ends);
                 respond(StatusCode::OK, ResponseBody::watch(follower))
             }
+        };
+        for text in done.warnings {
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+                response.headers_mut().append(WARNING, value);
+            }
         }
+        response
     }
 }
 

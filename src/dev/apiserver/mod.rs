@@ -2,6 +2,7 @@
 //!
 //! It has two faces over one core. [`Server::client`] is a `tower::Service` for `kube::Client` in the same process: no
 //! sockets, no time of its own, so that a fleet of replicas runs on tokio's paused clock, seed by seed.
+//! [`Server::listen`] speaks HTTP to any client, kubectl among them.
 //!
 //! # Guarantees
 //! - Every write is atomic and counted by one revision, as etcd's are; optimistic concurrency, preconditions, no-op
@@ -18,13 +19,18 @@ mod audit;
 mod body;
 mod core;
 mod faults;
+mod http;
 mod kinds;
 mod local;
+mod managed;
+mod meta;
 mod object;
 mod ops;
 mod options;
+mod patch;
 mod render;
 mod request;
+mod schema;
 mod server;
 mod state;
 mod status;
@@ -33,7 +39,9 @@ mod store;
 mod tests;
 mod validation;
 mod watch;
+mod yaml;
 
+pub use self::http::{CLIENT_HEADER, Listening, kubeconfig};
 pub use audit::{Counts, Record};
 pub use body::{Disconnected, ResponseBody};
 pub use faults::{Cut, Effect, Faults, Match, Outage, RuleId, Staleness};

@@ -28,6 +28,9 @@ pub struct Options {
     pub audit: usize,
     /// The Kubernetes version that `/version` names, as in `v1.32.0`.
     pub version: String,
+    /// Whether `metadata.managedFields` is kept. Server-side apply needs it; a simulation that writes much and applies
+    /// nothing saves the time.
+    pub managed_fields: bool,
     /// The longest a watch lasts that names no timeout of its own; the shortest is half of it.
     pub watch_timeout: Duration,
 }
@@ -44,6 +47,7 @@ impl Default for Options {
             max_body: 3 * 1024 * 1024,
             audit: 4096,
             version: "v1.32.0".to_owned(),
+            managed_fields: true,
             watch_timeout: Duration::from_hours(1),
         }
     }

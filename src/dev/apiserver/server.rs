@@ -76,8 +76,7 @@ impl Server {
     /// Goes back to a snapshot, as restoring etcd from one does: the revision goes back too, so that revisions
     /// repeat, and every open watch breaks.
     pub fn restore(&self, snapshot: &Snapshot) {
-        let mut state = self.core.state();
-        state.store.restore(snapshot, tokio::time::Instant::now());
+        self.core.state().restore(snapshot);
     }
 
     /// The newest version of an object, as it is stored; none where there is none.

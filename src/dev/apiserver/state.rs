@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::kinds::{Registry, Resource};
+use super::kinds::{Registry, Resource, crd};
 use super::object::{Key, Object};
 use super::options::Options;
 use super::request::{Call, Verb};
-use super::store::{Store, Window};
+use super::store::{Snapshot, Store, Window};
 use crate::clock::SharedClock;
 
 /// One committed change, as an observer gets it.
@@ -51,6 +51,10 @@ pub(crate) struct State {
     pub(crate) clock: SharedClock,
     pub(crate) denied: Vec<Denial>,
     pub(crate) observers: Vec<CommitFn>,
+    /// What the present request's client is to be warned of.
+    pub(crate) warnings: Vec<String>,
+    /// Whether managed fields are kept.
+    pub(crate) managed_fields: bool,
 }
 
 impl fmt::Debug for State {
@@ -71,6 +75,8 @@ impl State {
             clock: options.clock.clone(),
             denied: Vec::new(),
             observers: Vec::new(),
+            warnings: Vec::new(),
+            managed_fields: options.managed_fields,
         }
     }
 
@@ -100,6 +106,9 @@ impl State {
         let before = self.get(resource, &key);
         let after = self.store.put(resource.table, key, value, Instant::now());
         self.tell(call, resource, before, Some(&after), after.revision());
+        if resource.definition == crd::DEFINITION {
+            self.serve(after.value());
+        }
         after
     }
 
@@ -108,7 +117,31 @@ impl State {
         let before = self.get(resource, key);
         let gone = self.store.delete(resource.table, key, Instant::now())?;
         self.tell(call, resource, before, None, gone.revision());
+        if resource.definition == crd::DEFINITION {
+            let (group, plural) = crd::names(gone.value());
+            self.registry.remove_custom(group, plural);
+        }
         Some(gone)
+    }
+
+    /// Serves what a CRD brings, in place of what it brought before.
+    fn serve(&mut self, definition: &Value) {
+        let (group, plural) = crd::names(definition);
+        self.registry.remove_custom(group, plural);
+        for resource in crd::resources(definition, &mut self.store) {
+            self.registry.add(resource);
+        }
+    }
+
+    /// Goes back to a snapshot, and to the kinds that were served then.
+    pub(crate) fn restore(&mut self, snapshot: &Snapshot) {
+        self.store.restore(snapshot, Instant::now());
+        self.registry.clear_custom();
+        let Some(crds) = self.registry.any(crd::GROUP, crd::PLURAL).map(|r| r.table) else { return };
+        let definitions: Vec<Arc<Object>> = self.store.table(crds).range(None, None).cloned().collect();
+        for definition in definitions {
+            self.serve(definition.value());
+        }
     }
 
     fn tell(

@@ -292,6 +292,12 @@ impl Status {
         }
     }
 
+    /// The same with another text.
+    pub(crate) fn with_message(mut self, message: String) -> Self {
+        self.0.message = message;
+        self
+    }
+
     /// Adds the causes that server-side apply gives with a conflict.
     pub(crate) fn with_causes(self, causes: Vec<Value>) -> Self {
         self.detail("causes", causes)
@@ -321,8 +327,11 @@ impl Status {
         }
         let mut v = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": meta, "status": "Failure",
-            "message": message, "reason": reason, "code": code.as_u16(),
+            "message": message, "code": code.as_u16(),
         });
+        if !reason.is_empty() {
+            v["reason"] = (*reason).into();
+        }
         if !details.is_empty() {
             v["details"] = Value::Object(details.clone());
         }

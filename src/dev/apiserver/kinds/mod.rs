@@ -1,18 +1,29 @@
 //! The kinds that are served, and by which rules.
 
 mod builtin;
+mod columns;
+pub(crate) mod crd;
+mod jsonpath;
+mod registry;
+mod view;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::schema::Schema;
 use super::status::FieldError;
-use super::store::{Store, TableId};
+use super::store::TableId;
 use super::validation::names::NameRule;
+pub(crate) use columns::{Cell, Column};
+pub(crate) use registry::Registry;
+pub(crate) use view::View;
 
 /// Validates an object (and, for an update, what it was before) beyond its schema and metadata.
 pub(crate) type Validate = fn(&Value, Option<&Value>) -> Vec<FieldError>;
+
+/// Fills in what a kind has by default, in a new object or (given the old one) in a new version of it.
+pub(crate) type Prepare = fn(&mut Value, Option<&Value>);
 
 /// How writes of a kind behave: what upstream calls its strategy.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +38,8 @@ pub(crate) struct Rules {
     pub(crate) returns_deleted: bool,
     /// What a name may look like.
     pub(crate) name: NameRule,
+    /// The kind's defaults.
+    pub(crate) prepare: Prepare,
     /// The kind's own checks.
     pub(crate) validate: Validate,
 }
@@ -48,6 +61,16 @@ pub(crate) struct Resource {
     pub(crate) status: bool,
     pub(crate) table: TableId,
     pub(crate) rules: Rules,
+    pub(crate) schema: Arc<Schema>,
+    /// The name of its OpenAPI definition.
+    pub(crate) definition: String,
+    /// The definition itself, for a kind of a CRD.
+    pub(crate) custom: Option<Arc<Value>>,
+    /// How it differs from the form in which its objects are stored.
+    pub(crate) view: View,
+    /// The fields beside name and namespace that a field selector may name, each with its path in the stored form.
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) columns: Vec<Column>,
 }
 
 impl Resource {
@@ -60,36 +83,18 @@ impl Resource {
     pub(crate) fn qualified(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
-}
 
-/// The resources that are served now.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Registry {
-    resources: BTreeMap<(String, String, String), Arc<Resource>>,
-}
+    /// An object as this resource shows it.
+    pub(crate) fn show(&self, stored: &Value) -> Value {
+        self.view.show(stored)
+    }
 
-impl Registry {
-    /// The kinds that are always there.
-    pub(crate) fn builtin(store: &mut Store) -> Self {
-        let mut registry = Self::default();
-        for resource in builtin::all(store) {
-            registry.add(resource);
+    /// The path in the stored form that a field selector's path means; none where it may not be selected by.
+    pub(crate) fn selectable(&self, path: &str) -> Option<&str> {
+        match path {
+            "metadata.name" => Some("metadata.name"),
+            "metadata.namespace" if self.namespaced => Some("metadata.namespace"),
+            _ => self.fields.iter().find(|(shown, _)| shown == path).map(|(_, stored)| stored.as_str()),
         }
-        registry
-    }
-
-    fn add(&mut self, resource: Resource) {
-        let key = (resource.group.clone(), resource.version.clone(), resource.plural.clone());
-        self.resources.insert(key, Arc::new(resource));
-    }
-
-    /// The resource at a group, version and plural.
-    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
-        self.resources.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
-    }
-
-    /// All resources, by group, version and plural.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        self.resources.values()
     }
 }

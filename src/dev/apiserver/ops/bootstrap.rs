@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 
-use super::write;
+use super::write::{Tracking, store_new};
 use crate::dev::apiserver::request::{Call, Query, Verb};
 use crate::dev::apiserver::state::State;
 
@@ -30,6 +30,6 @@ pub(crate) fn bootstrap(state: &mut State) {
         };
         let namespace = json!({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name}});
         // The name is valid and not taken, so there is nothing to be refused.
-        let _ = write::store_new(state, &call, namespace, StatusCode::CREATED);
+        let _ = store_new(state, &call, namespace, StatusCode::CREATED, Tracking::Here);
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Outcome, Page};
-use crate::dev::apiserver::object::{Key, Object, has_finalizers, is_terminating, meta_mut};
+use super::{Outcome, Page, reap};
+use crate::dev::apiserver::object::{Key, Object, has_finalizers};
 use crate::dev::apiserver::request::Call;
 use crate::dev::apiserver::state::State;
 use crate::dev::apiserver::status::{FieldError, Status, deleted};
@@ -95,23 +95,14 @@ pub(super) fn collection(state: &mut State, call: &Call) -> Result<Outcome, Stat
 
 fn remove(state: &mut State, call: &Call, found: &Arc<Object>, dry_run: bool) -> Outcome {
     let resource = &call.resource;
-    if has_finalizers(found.value()) {
-        if is_terminating(found.value()) || dry_run {
-            return Outcome::Object(StatusCode::OK, found.clone());
-        }
-        let stamp = state.timestamp();
-        let mut marked = found.value().clone();
-        let m = meta_mut(&mut marked);
-        m.insert("deletionTimestamp".into(), stamp.into());
-        m.insert("deletionGracePeriodSeconds".into(), json!(0));
-        if let Some(generation) = m.get("generation").and_then(Value::as_i64) {
-            m.insert("generation".into(), (generation + 1).into());
-        }
-        return Outcome::Object(StatusCode::OK, state.put(call, resource, found.key().clone(), marked));
-    }
-    let gone = if dry_run { Some(found.clone()) } else { state.remove(call, resource, found.key()) };
-    match gone.filter(|_| resource.rules.returns_deleted) {
-        Some(gone) => Outcome::Object(StatusCode::OK, gone),
-        None => Outcome::Value(StatusCode::OK, deleted(resource, found.name(), found.uid())),
+    let left = if dry_run {
+        Some(found.clone()).filter(|o| has_finalizers(o.value()))
+    } else {
+        reap::delete(state, call, resource, found)
+    };
+    match left {
+        Some(left) => Outcome::Object(StatusCode::OK, left),
+        None if resource.rules.returns_deleted => Outcome::Object(StatusCode::OK, found.clone()),
+        None => Outcome::Status(StatusCode::OK, deleted(resource, found.name(), found.uid())),
     }
 }

@@ -2,9 +2,13 @@
 
 mod bootstrap;
 mod create;
+mod decode;
 mod delete;
 mod list;
+mod patch;
 mod read;
+mod reap;
+mod token;
 mod update;
 mod watch;
 mod write;
@@ -27,8 +31,10 @@ pub(crate) use watch::Opened;
 pub(crate) enum Outcome {
     /// An object as it is stored.
     Object(StatusCode, Arc<Object>),
-    /// An object that is not stored (a dry run), or a Status.
-    Value(StatusCode, Value),
+    /// An object in its stored form that is not stored: a dry run, or the last words of one that is gone.
+    Draft(StatusCode, Value),
+    /// A Status, or another answer that is no object.
+    Status(StatusCode, Value),
     /// A page of a collection.
     List(Page),
     /// A watch, to be followed from here.
@@ -60,7 +66,7 @@ pub(crate) fn perform(state: &mut State, call: &Call, stale: Staleness) -> Resul
         Verb::Watch => watch::open(state, call, stale),
         Verb::Create => create::create(state, call),
         Verb::Update => update::put(state, call),
-        Verb::Patch => Err(Status::method_not_allowed()),
+        Verb::Patch => patch::patch(state, call),
         Verb::Delete => delete::one(state, call),
         Verb::DeleteCollection => delete::collection(state, call),
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::{Outcome, write};
+use super::write::{Tracking, store_new, store_over};
+use super::{Outcome, decode};
 use crate::dev::apiserver::object::{Key, Object, meta_str};
 use crate::dev::apiserver::request::query::version;
 use crate::dev::apiserver::request::{Call, Sub};
@@ -20,23 +21,29 @@ pub(super) fn put(state: &mut State, call: &Call) -> Result<Outcome, Status> {
     if call.name.is_none() {
         return Err(Status::method_not_allowed());
     }
-    let new = write::body(call)?;
+    let new = decode::body(state, call)?;
     named_as_in_path(call, &new)?;
     let key = Key::new(call.ns(), call.named());
     match state.get(&call.resource, &key) {
-        Some(old) => over(state, call, &old, new),
+        Some(old) => over(state, call, &old, new, Tracking::Here),
         None if !call.resource.rules.create_on_update || call.sub == Some(Sub::Status) => {
             Err(Status::not_found(&call.resource, call.named()))
         }
         None => {
             same_uid(call, &new, "")?;
-            write::store_new(state, call, new, StatusCode::CREATED)
+            store_new(state, call, new, StatusCode::CREATED, Tracking::Here)
         }
     }
 }
 
 /// Puts `new` in place of `old`, if its uid and resourceVersion are those of `old`.
-pub(super) fn over(state: &mut State, call: &Call, old: &Arc<Object>, new: Value) -> Result<Outcome, Status> {
+pub(super) fn over(
+    state: &mut State,
+    call: &Call,
+    old: &Arc<Object>,
+    new: Value,
+    tracking: Tracking,
+) -> Result<Outcome, Status> {
     same_uid(call, &new, old.uid())?;
     let resource = &call.resource;
     match version(meta_str(&new, "resourceVersion"))?.filter(|v| *v != 0) {
@@ -48,7 +55,7 @@ pub(super) fn over(state: &mut State, call: &Call, old: &Arc<Object>, new: Value
         Some(v) if v != old.revision() => return Err(Status::stale_write(resource, call.named())),
         _ => {}
     }
-    write::store_over(state, call, old, new)
+    store_over(state, call, old, new, tracking)
 }
 
 fn same_uid(call: &Call, new: &Value, found: &str) -> Result<(), Status> {

@@ -64,8 +64,6 @@ impl fmt::Display for Verb {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sub {
     Status,
-    /// A namespace's finalizers.
-    Finalize,
     /// A ServiceAccount's TokenRequest.
     Token,
 }
@@ -74,7 +72,6 @@ impl Sub {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Status => "status",
-            Self::Finalize => "finalize",
             Self::Token => "token",
         }
     }

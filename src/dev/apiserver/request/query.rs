@@ -39,7 +39,7 @@ pub(crate) struct Query {
     pub(crate) field_validation: FieldValidation,
     pub(crate) force: bool,
     pub(crate) propagation_policy: Option<String>,
-    pub(crate) grace_period: Option<i64>,
+    pub(crate) include_object: Option<String>,
 }
 
 fn flag(value: &str) -> bool {
@@ -102,7 +102,7 @@ impl Query {
                 }
                 "force" => q.force = flag(&value),
                 "propagationPolicy" => q.propagation_policy = Some(value.into_owned()).filter(|p| !p.is_empty()),
-                "gracePeriodSeconds" => q.grace_period = number(&key, &value)?,
+                "includeObject" => q.include_object = Some(value.into_owned()),
                 _ => {}
             }
         }

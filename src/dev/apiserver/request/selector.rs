@@ -36,14 +36,18 @@ impl Selector {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// The paths that the field selector names.
-    pub(crate) fn field_paths(&self) -> impl Iterator<Item = &str> {
-        self.fields.iter().map(|(path, ..)| path.as_str())
-    }
-
-    /// The one name that can match, where the field selector says so.
-    pub(crate) fn single_name(&self) -> Option<&str> {
-        self.fields.iter().find(|(path, equal, _)| path == "metadata.name" && *equal).map(|(.., v)| v.as_str())
+    /// Gives each path of the field selector its path in the stored form.
+    ///
+    /// # Errors
+    /// 400 for a path that `stored` does not know.
+    pub(crate) fn resolve<'a>(&mut self, stored: impl Fn(&str) -> Option<&'a str>) -> Result<(), Status> {
+        for (path, ..) in &mut self.fields {
+            match stored(path) {
+                Some(found) => found.clone_into(path),
+                None => return Err(Status::bad_request(format!("field label not supported: {path}"))),
+            }
+        }
+        Ok(())
     }
 
     /// Whether an object is selected.
@@ -215,6 +219,9 @@ mod tests {
             assert!(!fields(no), "{no}");
         }
         assert!(Selector::parse("", "metadata.name").is_err());
-        assert_eq!(Selector::parse("", "metadata.name=x").expect("reads").single_name(), Some("x"));
+        let mut s = Selector::parse("", "regarding.name=x").expect("reads");
+        s.resolve(|p| (p == "regarding.name").then_some("metadata.name")).expect("known");
+        assert!(s.matches(&o));
+        assert_eq!(s.resolve(|_| None).expect_err("unknown").code(), 400);
     }
 }

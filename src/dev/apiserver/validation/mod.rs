@@ -1,5 +1,6 @@
 //! What may be stored: metadata, and each kind's own rules beyond its schema.
 
+pub(crate) mod kinds;
 pub(crate) mod lease;
 pub(crate) mod meta;
 pub(crate) mod names;

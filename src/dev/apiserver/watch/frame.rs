@@ -3,7 +3,6 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
 
-use crate::dev::apiserver::kinds::Resource;
 use crate::dev::apiserver::status::Status;
 
 /// One event: its type and the bytes of its object.
@@ -22,10 +21,10 @@ pub(crate) fn error(status: &Status) -> Bytes {
     event("ERROR", status.to_value().to_string().as_bytes())
 }
 
-/// A bookmark: an object of the watched kind that says nothing but a revision.
-pub(crate) fn bookmark(resource: &Resource, revision: u64, ends_initial: bool) -> Bytes {
+/// A bookmark: an object that says nothing but a revision.
+pub(crate) fn bookmark(kind: &str, api_version: &str, revision: u64, ends_initial: bool) -> Bytes {
     let mut object = json!({
-        "kind": resource.kind, "apiVersion": resource.api_version(),
+        "kind": kind, "apiVersion": api_version,
         "metadata": {"resourceVersion": revision.to_string(), "creationTimestamp": null},
     });
     if ends_initial {

@@ -12,8 +12,6 @@
 //! which nothing at all is written.
 
 pub(crate) mod frame;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +75,7 @@ impl Follower {
             first.extend_from_slice(&form.event("ADDED", &call.resource, object));
         }
         if opened.mark_initial {
-            first.extend_from_slice(&frame::bookmark(&call.resource, opened.after, true));
+            first.extend_from_slice(&form.bookmark(&call.resource, opened.after, true));
         }
         Self {
             core,
@@ -203,7 +201,7 @@ impl Follower {
     /// revision that the watch started from.
     fn bookmark_now(&self) -> Option<Bytes> {
         let current = self.core.state().store.revision();
-        (self.after <= current).then(|| frame::bookmark(&self.call.resource, self.after, false))
+        (self.after <= current).then(|| self.form.bookmark(&self.call.resource, self.after, false))
     }
 }
 
