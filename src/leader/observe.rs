@@ -2,9 +2,11 @@
 //!
 //! One enum and one method, so that nothing is counted twice and a new listener needs no new plumbing.
 
+use super::aware::panic_text;
 use super::{FencingToken, Reason};
 use crate::bucket::Bucket;
 use crate::clock::Instant;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +31,7 @@ pub enum Event {
         bucket: Bucket,
         /// The token of the term.
         token: Option<FencingToken>,
-        /// When.
+        /// When, and not after the first guard was given.
         at: Instant,
     },
     /// `promote` failed or took longer than renew-deadline.
@@ -67,7 +69,8 @@ pub enum Event {
         token: Option<FencingToken>,
         /// Why.
         reason: Reason,
-        /// Until when anything acted at the latest: the last guard's drop, and never later than the deadline.
+        /// Until when anything acted at the latest: the last guard's drop, and never later than the deadline. Of a term
+        /// whose gate never opened: when that was decided.
         acted_until: Instant,
         /// When the term was over, `demote` included.
         at: Instant,
@@ -105,7 +108,14 @@ impl<F: Fn(&Event) + Send + Sync + 'static> Observer for F {
 /// A shared listener.
 pub type SharedObserver = Arc<dyn Observer>;
 
-/// Several listeners as one.
+/// Tells one listener. Its panic is logged and goes no further: an election does not die of its metrics.
+pub fn tell(observer: &dyn Observer, event: &Event) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer.observe(event))) {
+        tracing::error!(why = panic_text(&*panic), ?event, "an observer panicked: it may have missed this event");
+    }
+}
+
+/// Several listeners as one. Where one panics the others are told all the same.
 #[derive(Clone, Default)]
 pub struct Observers(Vec<SharedObserver>);
 
@@ -130,7 +140,7 @@ impl std::fmt::Debug for Observers {
 impl Observer for Observers {
     fn observe(&self, event: &Event) {
         for one in &self.0 {
-            one.observe(event);
+            tell(&**one, event);
         }
     }
 }
