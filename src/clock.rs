@@ -7,6 +7,9 @@
 //! # Caveats
 //! tokio's timers are CLOCK_MONOTONIC and stop in suspend. They only wake; whoever wakes reads the clock again.
 
+#[cfg(any(test, feature = "dev"))]
+pub mod virtual_time;
+
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::sync::Arc;

@@ -9,7 +9,7 @@
 use super::fixed::Fixed;
 use super::{BuildError, Elector, Queue, Strategy};
 use crate::bucket::BucketSet;
-use crate::leader::observe::Event;
+use crate::leader::observe::{self, Event};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Strategy for StatefulSet {
         );
         tracing::warn!(%bucket, ordinal = self.ordinal, "{text}");
         queue.status.say("layout", text.clone());
-        queue.observer.observe(&Event::Notice { code: "statefulset-ordinal", text });
+        observe::tell(&*queue.observer, &Event::Notice { code: "statefulset-ordinal", text });
         Ok(Box::new(Fixed { queue, bucket }))
     }
 }

@@ -1,9 +1,14 @@
 //! The one trait by which adapters and reconcilers learn which buckets are theirs.
 
-use super::Term;
+use super::{Lost, Term};
 use crate::bucket::Bucket;
+use futures::FutureExt;
 use futures::future::BoxFuture;
+use std::any::Any;
+use std::error::Error;
+use std::fmt::Write as _;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// An error of an author's own code, carried as it is.
@@ -42,6 +47,8 @@ impl Reason {
 /// - The gate opens after `promote` returned Ok; it has closed and drained before `demote` is called, except that a
 ///   guard which cannot be stopped ends the process.
 /// - Neither future is dropped half-way: both are cancelled through the term ([`Term::cancelled`]) and then awaited.
+/// - A panic in `promote` is an error of it. A panic in `demote` is logged and counts as its return: every guard is in
+///   by then, so nothing acts. Neither ends the election or another bucket's term.
 ///
 /// # Assumptions
 /// - `promote` returns within renew-deadline. Later, or with an error, the bucket is released and tried again after a
@@ -71,7 +78,8 @@ impl<L: LeaderAware> DynLeaderAware for L {
     }
 }
 
-/// Several as one: promoted in order, demoted in reverse. Where one refuses, those before it are demoted again.
+/// Several as one: promoted in order, demoted in reverse. Where one refuses or panics, or the term ends before all are
+/// promoted, those before it are demoted again. A demote that panics keeps no other from being demoted.
 #[derive(Default, Clone)]
 pub struct Chain(Vec<Arc<dyn DynLeaderAware>>);
 
@@ -91,9 +99,11 @@ impl std::fmt::Debug for Chain {
 impl LeaderAware for Chain {
     async fn promote(&self, term: Term) -> Result<(), BoxError> {
         for (at, link) in self.0.iter().enumerate() {
-            if let Err(e) = link.promote(term.clone()).await {
+            // The one before may have returned only because the term was cancelled: the rest need not begin.
+            let result = if term.is_cancelled() { Err(Lost.into()) } else { promote(&**link, term.clone()).await };
+            if let Err(e) = result {
                 for done in self.0[..at].iter().rev() {
-                    done.demote(term.bucket(), Reason::Released).await;
+                    demote(&**done, term.bucket(), Reason::Released).await;
                 }
                 return Err(e);
             }
@@ -102,7 +112,55 @@ impl LeaderAware for Chain {
     }
     async fn demote(&self, bucket: &Bucket, reason: Reason) {
         for link in self.0.iter().rev() {
-            link.demote(bucket, reason).await;
+            demote(&**link, bucket, reason).await;
         }
     }
+}
+
+/// `promote` panicked.
+#[derive(Debug, thiserror::Error)]
+#[error("promote panicked: {0}")]
+struct PromotePanicked(String);
+
+/// Calls `promote`; a panic in it is an error like any other.
+pub(super) async fn promote(aware: &dyn DynLeaderAware, term: Term) -> Result<(), BoxError> {
+    // The call stands inside: a twin written by hand may panic before it has made its future.
+    AssertUnwindSafe(async { aware.promote(term).await })
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|panic| Err(Box::new(PromotePanicked(panic_text(&*panic).to_owned()))))
+}
+
+/// Calls `demote`; a panic in it is logged and counts as its return.
+pub(super) async fn demote(aware: &dyn DynLeaderAware, bucket: &Bucket, reason: Reason) {
+    if let Err(panic) = AssertUnwindSafe(async { aware.demote(bucket, reason).await }).catch_unwind().await {
+        tracing::error!(
+            %bucket,
+            reason = reason.as_str(),
+            why = panic_text(&*panic),
+            "demote panicked and counts as returned: what it should have stopped may still run, though without a guard it must not act"
+        );
+    }
+}
+
+/// What a panic said, where it said it in words.
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not said in words")
+}
+
+/// An error with what caused it, on one line.
+pub(super) fn in_full(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        // Many errors repeat their source in their own text.
+        if !text.ends_with(&said) {
+            // Writing to a String cannot fail.
+            let _ = write!(text, ": {said}");
+        }
+        source = cause.source();
+    }
+    text
 }

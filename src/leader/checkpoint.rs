@@ -109,22 +109,25 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Returns when what was stored last stands in the Lease. Cancel-safe: it is written all the same.
+    /// Returns when what was stored last before this call, or something newer, stands in the Lease. Cancel-safe: it is
+    /// written all the same.
     ///
     /// # Errors
-    /// [`CheckpointError::Ended`] when the term ended first; whether it stands there is then unknown.
+    /// [`CheckpointError::Ended`] when the term was lost or ended first; whether it stands there is then unknown.
     pub async fn flush(&self) -> Result<(), CheckpointError> {
+        // Fixed here: whoever stores faster than a Lease is written would else wait for ever.
+        let Some(number) = self.state().stored.as_ref().map(|(n, _)| *n) else { return Ok(()) };
         loop {
             let notified = self.written.notified();
             tokio::pin!(notified);
             notified.as_mut().enable();
             {
                 let mut state = self.state();
-                match &state.stored {
-                    None => return Ok(()),
-                    Some((n, _)) if state.written >= *n => return Ok(()),
-                    Some(_) if state.ended => return Err(CheckpointError::Ended),
-                    Some(_) => {}
+                if state.written >= number {
+                    return Ok(());
+                }
+                if state.ended {
+                    return Err(CheckpointError::Ended);
                 }
                 if !state.urgent {
                     state.urgent = true;
@@ -162,7 +165,7 @@ impl Checkpoint {
         self.state().urgent
     }
 
-    /// Nothing acts in this term any more: nothing more is taken.
+    /// The term was lost, or nothing acts in it any more: nothing more is taken. What was stored stays for the release.
     pub(super) fn end(&self) {
         self.state().ended = true;
         self.written.notify_waiters();

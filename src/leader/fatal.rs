@@ -1,6 +1,7 @@
 //! What cannot be stopped ends the process (rule S6): work that goes on past its Lease would break rule S1.
 
 use crate::bucket::Bucket;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,16 +52,27 @@ pub enum Fatal {
 /// Called with what could not be stopped. The default, [`exit`], does not return; a test may record it instead.
 pub type OnFatal = Arc<dyn Fn(Fatal) + Send + Sync>;
 
+/// How long saying why may take before the process ends unsaid. A log that nobody reads blocks whoever writes to it,
+/// and may be the very thing that the guard hangs in.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
 /// Says why on standard error and in the log, and ends the process with [`EXIT_CANNOT_STOP`].
-#[allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "the one place that ends the process: nothing may run on"
-)]
-pub fn exit(why: &Fatal) {
+pub fn exit(why: &Fatal) -> ! {
+    // Where not even a thread can be had, the words have to do without a bound.
+    let _ = std::thread::Builder::new().name("last-words".to_owned()).spawn(|| {
+        let (_never, silence) = std::sync::mpsc::channel::<()>();
+        let _ = silence.recv_timeout(LAST_WORDS);
+        end();
+    });
+    // Not eprintln: it panics where standard error is gone.
+    let _ = writeln!(std::io::stderr(), "leasehold: {why}");
     tracing::error!(code = EXIT_CANNOT_STOP, "{why}");
-    eprintln!("leasehold: {why}");
-    std::process::exit(EXIT_CANNOT_STOP);
+    end()
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one place that ends the process: nothing may run on")]
+fn end() -> ! {
+    std::process::exit(EXIT_CANNOT_STOP)
 }
 
 /// The default hook.

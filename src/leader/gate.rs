@@ -27,7 +27,11 @@ impl Gate {
 
     /// Closes for good. Those inside stay counted.
     pub(super) fn close(&self) {
-        self.word.fetch_or(CLOSED | FINAL, Ordering::AcqRel);
+        let before = self.word.fetch_or(CLOSED | FINAL, Ordering::AcqRel);
+        if before & COUNT == 0 {
+            // Nobody is left who would wake those that wait in `drained`.
+            self.drained.notify_waiters();
+        }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -72,7 +76,9 @@ impl Gate {
             let notified = self.drained.notified();
             tokio::pin!(notified);
             notified.as_mut().enable();
-            if self.inside() == 0 && !self.is_open() {
+            // One load for both: between two, somebody could go in and the gate close behind them.
+            let word = self.word.load(Ordering::Acquire);
+            if word & CLOSED != 0 && word & COUNT == 0 {
                 return;
             }
             notified.await;

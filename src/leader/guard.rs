@@ -92,7 +92,7 @@ pub(super) async fn while_in_force<F: Future>(
     let mut work = pin!(work);
     let mut stop = pin!(stop);
     // tokio's timer stops in suspend and knows nothing of a deadline that moves: it only wakes, at most a second late.
-    let mut timer = pin!(tokio::time::sleep(Duration::ZERO));
+    let mut timer = pin!(tokio::time::sleep(term.left().min(Duration::from_secs(1))));
     poll_fn(|cx| {
         if stop.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(Lost));

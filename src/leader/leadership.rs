@@ -1,6 +1,6 @@
 //! The gate over all buckets of a queue: which term, if any, has a key.
 
-use super::{BoxError, Guard, LeaderAware, OnlyMine, Reason, Term};
+use super::{BoxError, Guard, LeaderAware, Lost, OnlyMine, Reason, Term};
 use crate::bucket::{Bucket, BucketSet};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures::Stream;
@@ -25,6 +25,9 @@ impl Table {
 /// # Guarantees
 /// - [`Leadership::guard`] takes no lock and allocates nothing.
 /// - Two layouts are never in it at one time: electors end every term of one before they begin one of another (S8).
+///
+/// # Assumptions
+/// All buckets of one layout come from one [`BucketSet`], not from equal ones: another set is another layout.
 #[derive(Clone)]
 pub struct Leadership(Arc<ArcSwap<Table>>);
 
@@ -82,6 +85,10 @@ impl Leadership {
 
 impl LeaderAware for Leadership {
     async fn promote(&self, term: Term) -> Result<(), BoxError> {
+        if term.is_cancelled() {
+            // It may be of a layout that is over: laying that out again would hide every term of the present one.
+            return Err(Box::new(Lost));
+        }
         let mut table = self.0.load_full();
         if !Arc::ptr_eq(&table.set, term.bucket().set()) {
             // Promotes of different buckets run at the same time: only one of them lays out the new table.

@@ -2,10 +2,12 @@
 //!
 //! One enum and one method, so that nothing is counted twice and a new listener needs no new plumbing.
 
+use super::aware::panic_text;
 use super::{FencingToken, Reason};
 use crate::bucket::Bucket;
 use crate::clock::Instant;
 use arc_swap::ArcSwap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +32,7 @@ pub enum Event {
         bucket: Bucket,
         /// The token of the term.
         token: Option<FencingToken>,
-        /// When.
+        /// When, and not after the first guard was given.
         at: Instant,
     },
     /// `promote` failed or took longer than renew-deadline.
@@ -68,7 +70,8 @@ pub enum Event {
         token: Option<FencingToken>,
         /// Why.
         reason: Reason,
-        /// Until when anything acted at the latest: the last guard's drop, and never later than the deadline.
+        /// Until when anything acted at the latest: the last guard's drop, and never later than the deadline. Of a term
+        /// whose gate never opened: when that was decided.
         acted_until: Instant,
         /// When the term was over, `demote` included.
         at: Instant,
@@ -106,6 +109,13 @@ impl<F: Fn(&Event) + Send + Sync + 'static> Observer for F {
 /// A shared listener.
 pub type SharedObserver = Arc<dyn Observer>;
 
+/// Tells one listener. Its panic is logged and goes no further: an election does not die of its metrics.
+pub fn tell(observer: &dyn Observer, event: &Event) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| observer.observe(event))) {
+        tracing::error!(why = panic_text(&*panic), ?event, "an observer panicked: it may have missed this event");
+    }
+}
+
 /// Listeners that join while it is told, each once.
 #[derive(Default)]
 pub struct Listeners(ArcSwap<Vec<SharedObserver>>);
@@ -130,12 +140,12 @@ impl std::fmt::Debug for Listeners {
 impl Observer for Listeners {
     fn observe(&self, event: &Event) {
         for one in self.0.load().iter() {
-            one.observe(event);
+            tell(&**one, event);
         }
     }
 }
 
-/// Several listeners as one.
+/// Several listeners as one. Where one panics the others are told all the same.
 #[derive(Clone, Default)]
 pub struct Observers(Vec<SharedObserver>);
 
@@ -160,7 +170,7 @@ impl std::fmt::Debug for Observers {
 impl Observer for Observers {
     fn observe(&self, event: &Event) {
         for one in &self.0 {
-            one.observe(event);
+            tell(&**one, event);
         }
     }
 }

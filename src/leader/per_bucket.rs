@@ -1,5 +1,6 @@
 //! A task for each bucket held: started at promote, cancelled and awaited at demote.
 
+use super::aware::{in_full, panic_text};
 use super::{BoxError, LeaderAware, Reason, Term};
 use crate::bucket::Bucket;
 use backon::BackoffBuilder;
@@ -30,7 +31,8 @@ impl<F> fmt::Debug for PerBucket<F> {
 /// - Started at promote; when the term drains, calls of [`Term::run`] in it end; at demote it is cancelled at its next
 ///   await and awaited.
 /// - Work that ends Ok is done for this term. Work that fails or panics is logged and started again, after 100 ms
-///   and then twice as long each time up to 30 s, while the term stands.
+///   and then twice as long each time up to 30 s (up to twice that with jitter), while the term stands. Work that ran
+///   for a minute before it failed counts as failing for the first time.
 pub fn per_bucket<F, Fut>(work: F) -> PerBucket<F>
 where
     F: Fn(Term) -> Fut + Send + Sync + 'static,
@@ -45,26 +47,34 @@ impl<F> PerBucket<F> {
     }
 }
 
+/// Work that ran this long was up: its next failure is not the next of a row.
+const UP: Duration = Duration::from_secs(60);
+
 /// Runs the work again and again until it ends Ok or the term does.
 async fn keep_running<F, Fut>(work: Arc<F>, term: Term)
 where
     F: Fn(Term) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<(), BoxError>> + Send + 'static,
 {
-    let mut backoff = backon::ExponentialBuilder::default()
+    let pauses = backon::ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))
         .with_max_delay(Duration::from_secs(30))
         .with_jitter()
-        .without_max_times()
-        .build();
+        .without_max_times();
+    let mut backoff = pauses.build();
     while term.is_current() {
-        // Caught here, not by a task of its own: aborting this one must leave nothing behind.
-        let run = AssertUnwindSafe(work(term.clone())).catch_unwind().await;
+        let began = tokio::time::Instant::now();
+        // Caught here, not by a task of its own: aborting this one must leave nothing behind. The call stands inside,
+        // since a closure may panic before it has made its future.
+        let run = AssertUnwindSafe(async { work(term.clone()).await }).catch_unwind().await;
         let why = match run {
             Ok(Ok(())) => return,
-            Ok(Err(e)) => e.to_string(),
-            Err(_) => "it panicked".to_owned(),
+            Ok(Err(e)) => in_full(&*e),
+            Err(panic) => format!("it panicked: {}", panic_text(&*panic)),
         };
+        if began.elapsed() >= UP {
+            backoff = pauses.build();
+        }
         if !term.is_current() {
             return;
         }

@@ -220,6 +220,12 @@ impl Term {
         self.0.cancelled.cancel();
     }
 
+    /// What is out must stop, and nothing is written in the name of this term any more: a flush would wait for ever.
+    pub(super) fn forfeit(&self) {
+        self.cancel();
+        self.0.checkpoint.end();
+    }
+
     /// Whether both are the same term, not merely terms of the same bucket.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

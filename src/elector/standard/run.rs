@@ -5,7 +5,7 @@ use crate::bucket::BucketSet;
 use crate::clock::{SharedClock, sleep_until};
 use crate::config::Config;
 use crate::elector::{Elector, Queue, Stop};
-use crate::leader::DynLeaderAware;
+use crate::leader::{DynLeaderAware, observe};
 use crate::leader::tenure::{Surroundings, Tenure, Told};
 use crate::lease::{Claim, Cut, Failure, LeaseClient, Manager};
 use futures::StreamExt;
@@ -226,14 +226,14 @@ impl Loop {
                 }
             }
             Action::Observe(event) => {
-                if let crate::leader::observe::Event::Notice { code, text } = &event {
+                if let observe::Event::Notice { code, text } = &event {
                     // Repeated while it lasts; news only the first time.
                     if queue.status.say(code, text.clone()) {
                         tracing::warn!(code, "{text}");
-                        queue.observer.observe(&event);
+                        observe::tell(&*queue.observer, &event);
                     }
                 } else {
-                    queue.observer.observe(&event);
+                    observe::tell(&*queue.observer, &event);
                 }
             }
             Action::Say(topic, Some(text)) => drop(queue.status.say(topic, text)),
