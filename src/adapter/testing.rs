@@ -1,7 +1,7 @@
 //! What the tests of this module share: terms begun by hand, and a sink that does what it is told with each request.
 
 use crate::bucket::{Bucket, BucketSet, Hash};
-use crate::clock::{Boottime, Clock, Instant};
+use crate::clock::{Boottime, Clock};
 use crate::config::{Config, StrategyKind, Timing};
 use crate::leader::tenure::{Limits, Surroundings, Tenure, Told};
 use crate::leader::{Deadline, DynLeaderAware, FencingToken, Leadership, Term, TermParts};
@@ -82,7 +82,6 @@ pub(crate) async fn begin(
 /// A request as it came over the wire.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    pub(crate) at: Instant,
     /// Counts the connections from 0.
     pub(crate) connection: usize,
     pub(crate) method: String,
@@ -247,7 +246,7 @@ async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>, connection: 
                 let body = buffer[end + 4..end + 4 + length].to_vec();
                 buffer.drain(..end + 4 + length);
                 let (method, target) = (words.next().unwrap(), words.next().unwrap());
-                return Some(Seen { at: Boottime.now(), connection, method, target, headers, body });
+                return Some(Seen { connection, method, target, headers, body });
             }
         }
         match stream.read(&mut chunk).await {
