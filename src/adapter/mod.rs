@@ -14,6 +14,8 @@ mod serve;
 mod signals;
 pub mod sink;
 mod terms;
+#[cfg(test)]
+mod testing;
 
 pub use context::Context;
 pub use env::Env;

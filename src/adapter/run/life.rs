@@ -21,6 +21,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -225,36 +226,34 @@ async fn bind(
     serve::bind(env.listen(), port).await.map_err(|source| RunError::Port { what, port, variable, source })
 }
 
-/// Waits for the election's end and, while that is awaited or as long as it may take, for the adapter's. None: the adapter
-/// had not ended.
+/// Waits for the end of the election, and for the adapter's as long as that may take. None: it had not ended.
 async fn finish<T>(
     start: &mut AbortOnDropHandle<T>,
     elected: impl Future<Output = ()>,
     grace: impl Future<Output = ()>,
     ctx: &Context,
-) -> Option<Result<T, tokio::task::JoinError>> {
-    let mut result = None;
-    let until = async {
-        elected.await;
-        if ctx.listens() {
-            grace.await;
-        }
-    };
-    tokio::pin!(until);
+) -> Option<Result<T, JoinError>> {
+    tokio::pin!(elected);
     tokio::select! {
         biased;
-        ended = &mut *start => result = Some(ended),
-        () = &mut until => {
-            if ctx.listens() {
-                tracing::warn!("the adapter did not return within drain-timeout of the stop: it is dropped");
-            }
+        ended = &mut *start => {
+            // The terms are still to be given up.
+            elected.await;
+            return Some(ended);
+        }
+        () = &mut elected => {}
+    }
+    if !ctx.listens() && !start.is_finished() {
+        return None;
+    }
+    tokio::select! {
+        biased;
+        ended = &mut *start => Some(ended),
+        () = grace => {
+            tracing::warn!("the adapter did not return within drain-timeout of the stop: it is dropped");
+            None
         }
     }
-    if result.is_some() {
-        // The terms are still to be given up.
-        until.await;
-    }
-    result
 }
 
 /// The first signal stops, the second ends at once.
@@ -273,7 +272,7 @@ async fn heed(mut signals: Signals, stop: Stop, second: CancellationToken, at_on
     }
 }
 
-fn panic_text(join: tokio::task::JoinError) -> String {
+fn panic_text(join: JoinError) -> String {
     let Ok(panic) = join.try_into_panic() else { return "cancelled".to_owned() };
     let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())

@@ -12,6 +12,7 @@
 use backon::{BackoffBuilder, ConstantBuilder, ExponentialBuilder};
 use http::StatusCode;
 use http::header::{HeaderMap, RETRY_AFTER};
+use jiff::fmt::rfc2822;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
@@ -95,7 +96,8 @@ impl Retry {
                     .with_min_delay(period.saturating_mul(2))
                     .with_max_delay(Duration::from_mins(1))
                     .with_max_times(times)
-                    .build(),
+                    .build()
+                    .map(to_ten_micros),
             ),
             Backoff::Linear(period) => Box::new((1..=self.times).map(move |k| period.saturating_mul(k))),
             Backoff::Constant(period) => {
@@ -111,13 +113,23 @@ impl Retry {
     }
 }
 
+/// backon multiplies in f32, which makes 39.999999 ms of 40.
+fn to_ten_micros(wait: Duration) -> Duration {
+    const UNIT: u128 = 10_000;
+    let units = (wait.as_nanos() + UNIT / 2) / UNIT;
+    Duration::from_micros(u64::try_from(units).unwrap_or(u64::MAX).saturating_mul(10))
+}
+
 /// What `Retry-After` asks for, seen from `now` (RFC 9110, section 10.2.3). None where it is missing or makes no sense.
 pub(super) fn retry_after(headers: &HeaderMap, now: jiff::Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let at = httpdate::parse_http_date(text).ok()?;
+    // A date with the name of another day is meant all the same; httpdate takes none, jiff only this form of the three.
+    let relaxed =
+        || rfc2822::DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text).ok().map(SystemTime::from);
+    let at = httpdate::parse_http_date(text).ok().or_else(relaxed)?;
     Some(at.duration_since(SystemTime::from(now)).unwrap_or_default())
 }
 
@@ -172,10 +184,12 @@ mod tests {
         };
         assert_eq!(ask("0"), Some(Duration::ZERO));
         assert_eq!(ask(" 120 "), Some(Duration::from_secs(120)));
-        assert_eq!(ask("Tue, 01 Dec 2026 00:01:00 GMT"), Some(Duration::from_secs(60)));
-        assert_eq!(ask("Tuesday, 01-Dec-26 00:01:00 GMT"), Some(Duration::from_secs(60)));
-        assert_eq!(ask("Tue Dec  1 00:01:00 2026"), Some(Duration::from_secs(60)));
+        assert_eq!(ask("Tue, 01 Dec 2026 00:01:00 GMT"), Some(Duration::from_mins(1)));
+        assert_eq!(ask("Tuesday, 01-Dec-26 00:01:00 GMT"), Some(Duration::from_mins(1)));
+        assert_eq!(ask("Tue Dec  1 00:01:00 2026"), Some(Duration::from_mins(1)));
         assert_eq!(ask("Mon, 30 Nov 2026 00:00:00 GMT"), Some(Duration::ZERO));
+        // A Tuesday.
+        assert_eq!(ask("Fri, 01 Dec 2026 00:01:00 GMT"), Some(Duration::from_mins(1)));
         for senseless in ["-1", "1.5", "soon", "", "99999999999999999999999"] {
             assert_eq!(ask(senseless), None, "{senseless:?}");
         }
