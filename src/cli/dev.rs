@@ -9,7 +9,7 @@ use leasehold::dev::fleet::options::{PING_COMPONENT, PING_QUEUE};
 use leasehold::dev::fleet::{self, Chaos, Options, Scratch};
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Whom trouble hits is drawn from this; made up, and printed, where it is not given.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write the report there, as JSON; `-` is standard output.
+    /// Write the report there, as JSON.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Use the cluster of this file, in a new namespace, instead of an API server in memory.
@@ -138,7 +138,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
     let options = args.options();
     options.check()?;
     // Known before a minute has passed.
-    if let Some(path) = args.report.as_deref().filter(|path| *path != Path::new("-")) {
+    if let Some(path) = &args.report {
         std::fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -157,14 +157,9 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
     let report = outcome?;
     let mut text = serde_json::to_string_pretty(&report)?;
     text.push('\n');
-    let mut out = std::io::stdout();
-    let _ = write!(out, "\n{}", fleet::summary(&report));
-    match args.report.as_deref() {
-        None => {}
-        Some(path) if path == Path::new("-") => drop(write!(out, "{text}")),
-        Some(path) => {
-            std::fs::write(path, text).with_context(|| format!("cannot write the report to {}", path.display()))?;
-        }
+    let _ = write!(std::io::stdout(), "\n{}", fleet::summary(&report));
+    if let Some(path) = &args.report {
+        std::fs::write(path, text).with_context(|| format!("cannot write the report to {}", path.display()))?;
     }
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -218,4 +213,70 @@ fn interrupts() -> Result<mpsc::Receiver<()>> {
 #[allow(clippy::unused_async, reason = "it listens on a socket")]
 async fn in_memory(_scratch: &Scratch) -> Result<Box<dyn Cluster>> {
     bail!("this build has no API server in memory: give --kubeconfig")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parse(line: &str) -> Result<Args, String> {
+        let words = std::iter::once("dev").chain(line.split_whitespace());
+        Line::try_parse_from(words).map(|line| line.args).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_library() {
+        let options = parse("").unwrap().options();
+        let expected = Options { seed: options.seed, ..Options::default() };
+        assert_eq!(format!("{options:?}"), format!("{expected:?}"));
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let args = parse(
+            "--replicas 5 --buckets 7 --strategy statefulset --sources 0 --lease-duration 5s --renew-deadline 4s \
+             --retry-period 500ms --chaos kill --every 1m30s --for 2h --seed 9 --report r.json --kubeconfig k \
+             --component c --queue q -v -- ./adapter --flag -x",
+        )
+        .unwrap();
+        let options = args.options();
+        assert_eq!((options.replicas, options.buckets, options.sources, options.seed), (5, 7, 0, 9));
+        assert_eq!((options.strategy, options.chaos), (StrategyKind::StatefulSet, Chaos::Kill));
+        assert_eq!((options.every, options.length), (Duration::from_secs(90), Duration::from_hours(2)));
+        let times = (options.lease_duration, options.renew_deadline, options.retry_period);
+        assert_eq!(times, (Duration::from_secs(5), Duration::from_secs(4), Duration::from_millis(500)));
+        assert_eq!(options.command, Some(["./adapter", "--flag", "-x"].map(OsString::from).to_vec()));
+        assert_eq!((options.component.as_str(), options.queue.as_str(), options.verbose), ("c", "q", true));
+        assert_eq!((args.report, args.kubeconfig), (Some("r.json".into()), Some("k".into())));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (line, said) in [
+            ("--chaos murder", "murder"),
+            ("--strategy Standard", "standard"),
+            ("--every 5", "--every"),
+            ("--for -5s", "unexpected argument"),
+            ("--for=-5s", "must not be negative"),
+            ("--for 5d", "5d"),
+            ("--replicas x", "--replicas"),
+            ("adapter", "adapter"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(said), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_seed_is_made_up_where_none_is_given() {
+        let seeds: std::collections::BTreeSet<u64> = (0..8).map(|_| parse("").unwrap().options().seed).collect();
+        assert!(seeds.len() > 1);
+    }
 }

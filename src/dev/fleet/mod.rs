@@ -30,3 +30,6 @@ pub use options::{Chaos, Options};
 pub use run::run;
 pub use scratch::Scratch;
 pub use summary::summary;
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use super::sink::{Delivery, Sink};
 use super::sources::Sources;
 use crate::adapter::report::Line;
 use crate::clock::{Boottime, Instant, SharedClock};
+use crate::config::StrategyKind;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -492,6 +493,9 @@ impl Run<'_> {
             );
         }
         self.history.troubles = self.conductor.troubles().to_vec();
+        if self.options.strategy == StrategyKind::Unopposed && self.options.replicas > 1 {
+            self.notes.other.push("strategy unopposed: each replica acts for everything, so they overlap".to_owned());
+        }
         let unasked = self.conductor.unasked_exits();
         if unasked > 0 {
             self.notes.other.push(format!("{unasked} times a replica ended although nobody had asked it to"));

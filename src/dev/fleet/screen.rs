@@ -166,11 +166,10 @@ impl Screen {
         }
         let (width, height) = size();
         let lines = view.table(&self.log, width, height.saturating_sub(1));
-        use std::fmt::Write as _;
         let mut text = String::new();
         if self.drawn > 0 {
             // Up to where the last table began, and everything below it away.
-            let _ = write!(text, "\x1b[{}F\x1b[J", self.drawn);
+            text = format!("\x1b[{}F\x1b[J", self.drawn);
         }
         for line in &lines {
             text.push_str(line);

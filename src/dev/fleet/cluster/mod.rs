@@ -73,3 +73,6 @@ pub enum ClusterError {
 fn asked(what: impl Into<String>) -> impl FnOnce(kube::Error) -> ClusterError {
     move |source| ClusterError::Request { what: what.into(), source: Box::new(source) }
 }
+
+#[cfg(test)]
+mod tests;

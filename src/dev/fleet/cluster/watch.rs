@@ -12,8 +12,10 @@ use std::time::Duration;
 
 /// A watch is begun anew after so many seconds, so that a dead connection is noticed.
 const TURN: u32 = 60;
-/// Nothing at all for this long after the turn should have ended: the connection is dead.
+/// Nothing at all for this long, although the turn should have ended: the connection is dead.
 const DEAD: Duration = Duration::from_secs(75);
+/// A server that has not begun to answer by now does not.
+const ANSWER: Duration = Duration::from_secs(10);
 /// Before asking again after a failure.
 const BACK_OFF: Duration = Duration::from_millis(200);
 
@@ -35,8 +37,8 @@ pub async fn watch_leases(
             Some(version) => version,
             None => match list(&api, clock, own, &mut known, &mut seen).await {
                 Ok(version) => version,
-                Err(e) => {
-                    tracing::warn!("the fleet's own list of Leases failed, asking again: {e}");
+                Err(why) => {
+                    tracing::warn!("the fleet's own list of Leases failed, asking again: {why}");
                     tokio::time::sleep(BACK_OFF).await;
                     continue;
                 }
@@ -56,9 +58,9 @@ async fn list(
     own: &OwnRequests,
     known: &mut HashSet<String>,
     seen: &mut (impl FnMut(Seen) + Send),
-) -> Result<String, kube::Error> {
+) -> Result<String, String> {
     own.list();
-    let list = api.list(&ListParams::default()).await?;
+    let list = answer(api.list(&ListParams::default())).await?;
     let at = clock.now();
     let mut gone = std::mem::take(known);
     for lease in &list.items {
@@ -84,10 +86,10 @@ async fn watch(
     let params = WatchParams { bookmarks: true, ..WatchParams::default() }.timeout(TURN);
     own.watch_begun();
     let _ended = counted_at_end(own);
-    let stream = match api.watch(&params, &version).await {
+    let stream = match answer(api.watch(&params, &version)).await {
         Ok(stream) => stream,
-        Err(e) => {
-            tracing::warn!("the fleet's own watch of Leases failed, listing anew: {e}");
+        Err(why) => {
+            tracing::warn!("the fleet's own watch of Leases failed, listing anew: {why}");
             return None;
         }
     };
@@ -120,6 +122,14 @@ async fn watch(
                 return None;
             }
         }
+    }
+}
+
+/// Waits for an answer, but not for ever.
+async fn answer<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, String> {
+    match tokio::time::timeout(ANSWER, request).await {
+        Ok(answer) => answer.map_err(|e| e.to_string()),
+        Err(_) => Err(format!("no answer within {ANSWER:?}")),
     }
 }
 

@@ -150,7 +150,7 @@ impl Pretend {
                     self.records[n] = Some((process, self.now + self.lease));
                     let bucket = Self::bucket(n);
                     let (deadline, at) = (deadline * MS, self.now * MS);
-                    self.tell(process, &Line::DeadlineMoved { bucket, token: fence(token), deadline, at });
+                    self.tell(process, &Line::DeadlineMoved { bucket, token: Some(fence(token)), deadline, at });
                 }
                 None if self.records[n].is_none_or(|(_, until)| self.now >= until) => {
                     let token = self.next_token;
@@ -158,10 +158,14 @@ impl Pretend {
                     fake.holds.insert(n, (token, deadline));
                     self.records[n] = Some((process, self.now + self.lease));
                     let at = self.now * MS;
-                    let begun =
-                        Line::TermBegun { bucket: Self::bucket(n), token: fence(token), at, deadline: deadline * MS };
+                    let begun = Line::TermBegun {
+                        bucket: Self::bucket(n),
+                        token: Some(fence(token)),
+                        at,
+                        deadline: deadline * MS,
+                    };
                     self.tell(process, &begun);
-                    self.tell(process, &Line::Promoted { bucket: Self::bucket(n), token: fence(token), at });
+                    self.tell(process, &Line::Promoted { bucket: Self::bucket(n), token: Some(fence(token)), at });
                 }
                 None => {}
             }
@@ -196,8 +200,8 @@ impl Pretend {
     }
 }
 
-fn fence(n: u64) -> Option<FencingToken> {
-    Some(FencingToken::new(0, n))
+fn fence(n: u64) -> FencingToken {
+    FencingToken::new(0, n)
 }
 
 fn hello() -> Line {
@@ -213,7 +217,7 @@ fn hello() -> Line {
 
 fn ended(n: usize, token: u64, now: u64, reason: Reason) -> Line {
     let at = now * MS;
-    Line::TermEnded { bucket: Pretend::bucket(n), token: fence(token), reason, acted_until: at, at }
+    Line::TermEnded { bucket: Pretend::bucket(n), token: Some(fence(token)), reason, acted_until: at, at }
 }
 
 fn options(chaos: Chaos) -> Options {
@@ -315,10 +319,13 @@ fn a_pause_lasts_three_lease_durations() {
 
 #[test]
 fn who_wakes_is_back_when_it_has_told_the_end_of_its_old_terms() {
-    let mut p = Pretend::new(&options(Chaos::Pause));
-    p.run_until("waking", |p| p.conductor.slots().iter().any(|s| matches!(s.state, State::Waking { .. })));
+    let mut p = Pretend::new(&Options { every: Duration::from_secs(20), ..options(Chaos::Pause) });
+    let waking = |p: &Pretend| p.conductor.slots().iter().any(|s| matches!(s.state, State::Waking { .. }));
+    p.run_until("waking", waking);
     assert!(!p.conductor.calm(at(p.now)));
-    p.step();
+    // Its old terms ran out long ago, and it has not said so.
+    let commands = p.conductor.step(at(p.now), 0);
+    assert!(commands.is_empty() && waking(&p));
     p.step();
     assert!(p.conductor.calm(at(p.now)), "{:?}", p.conductor.slots());
 }

@@ -534,6 +534,88 @@ fn the_report_as_json() {
         ..Circumstances::default()
     };
     let report = judge(&Options { chaos: Chaos::Term, seed: 7, ..Options::default() }, &books.0, around);
-    insta::assert_snapshot!(serde_json::to_string_pretty(&report).unwrap());
-    insta::assert_snapshot!("summary", crate::dev::fleet::summary(&report));
+    insta::assert_snapshot!(serde_json::to_string_pretty(&report).unwrap(), @r#"
+    {
+      "replicas": 3,
+      "buckets": 10,
+      "strategy": "standard",
+      "seconds": 60.0,
+      "events": {
+        "expected": 8,
+        "received": 9,
+        "missed": 0,
+        "doubled": 0,
+        "redelivered": 1,
+        "late": 0,
+        "outside": 0,
+        "other": 0,
+        "untold": 0
+      },
+      "overlaps": 0,
+      "handovers": {
+        "term": {
+          "count": 1,
+          "p50_ms": 13.0,
+          "p99_ms": 13.0,
+          "max_ms": 13.0,
+          "unfinished": 0
+        },
+        "kill": {
+          "count": 0,
+          "p50_ms": null,
+          "p99_ms": null,
+          "max_ms": null,
+          "unfinished": 0
+        },
+        "pause": {
+          "count": 0,
+          "p50_ms": null,
+          "p99_ms": null,
+          "max_ms": null,
+          "unfinished": 0
+        },
+        "restart": {
+          "count": 0,
+          "p50_ms": null,
+          "p99_ms": null,
+          "max_ms": null,
+          "unfinished": 0
+        }
+      },
+      "held": {
+        "b_id": 10
+      },
+      "lease_requests": {
+        "get": 3,
+        "list": 3,
+        "watch": 3,
+        "create": 0,
+        "update": 71,
+        "delete": 0,
+        "patch": 0
+      },
+      "lease_requests_in_window": null,
+      "chaos": "term",
+      "troubles": 1,
+      "seed": 7,
+      "unasked_exits": 0,
+      "interrupted": false,
+      "verdict": "failed",
+      "failures": [
+        "1 redelivered: an id came again although every hand-over was in good order"
+      ],
+      "notes": [
+        "a note"
+      ]
+    }
+    "#);
+    insta::assert_snapshot!(crate::dev::fleet::summary(&report), @r"
+    events     8 expected, 9 received, 0 missed, 0 doubled, 1 redelivered, 0 late
+    overlaps   0
+    hand-over  term: 1 times, p50 13.0 ms, p99 13.0 ms, max 13.0 ms
+    held       b_id 10
+    requests   3 get, 3 list, 3 watch, 0 create, 71 update, 0 delete
+    note       a note
+    FAILED: 1 redelivered: an id came again although every hand-over was in good order (60.0 s, chaos term, 1 troubles, seed 7)
+    ");
 }

@@ -72,7 +72,8 @@ impl Environment {
             ("LEASEHOLD_PROBE_PORT".to_owned(), "0".into()),
             ("LEASEHOLD_METRICS_PORT".to_owned(), "0".into()),
             ("LEASEHOLD_STRATEGY".to_owned(), strategy_name(shared.strategy).into()),
-            ("LEASEHOLD_DEV_SOURCES".to_owned(), shared.sources.clone().into_os_string()),
+            // For a CMD that is `ping` of another build: it needs no --file then.
+            ("LEASEHOLD_PING_FILE".to_owned(), shared.sources.clone().into_os_string()),
         ]);
         if let Some(report) = report {
             set.insert(LEASEHOLD_REPORT.to_owned(), report.as_os_str().to_owned());
@@ -140,8 +141,8 @@ mod tests {
             [
                 "KUBECONFIG=/k",
                 "K_SINK=http://127.0.0.1:1/",
-                "LEASEHOLD_DEV_SOURCES=/s.yaml",
                 "LEASEHOLD_METRICS_PORT=0",
+                "LEASEHOLD_PING_FILE=/s.yaml",
                 "LEASEHOLD_PROBE_PORT=0",
                 "LEASEHOLD_REPORT=/r",
                 "LEASEHOLD_STRATEGY=standard",
