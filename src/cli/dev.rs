@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use leasehold::config::StrategyKind;
-use leasehold::dev::fleet::cluster::{Cluster, Real};
+use leasehold::dev::fleet::cluster::{Cluster, InMemory, Loopback, Real};
 use leasehold::dev::fleet::judge::Report;
 use leasehold::dev::fleet::options::{PING_COMPONENT, PING_QUEUE};
 use leasehold::dev::fleet::{self, Chaos, Options, Scratch};
@@ -210,9 +210,9 @@ fn interrupts() -> Result<mpsc::Receiver<()>> {
 }
 
 /// The API server in memory, which lives as long as the cluster that is made of it.
-#[allow(clippy::unused_async, reason = "it listens on a socket")]
-async fn in_memory(_scratch: &Scratch) -> Result<Box<dyn Cluster>> {
-    bail!("this build has no API server in memory: give --kubeconfig")
+async fn in_memory(scratch: &Scratch) -> Result<Box<dyn Cluster>> {
+    let hosted = Loopback::start().await.context("the API server in memory cannot listen on loopback")?;
+    Ok(Box::new(InMemory::new(Box::new(hosted), scratch.path()).await?))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! An API server that lives in this process.
 
+use crate::dev::apiserver::{Counts, Listening, Server};
+
 use super::{Cluster, ClusterError, OwnRequests, Requests};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -69,5 +71,34 @@ impl Cluster for InMemory {
 
     fn close(&self) -> BoxFuture<'_, Result<(), ClusterError>> {
         std::future::ready(Ok(())).boxed()
+    }
+}
+
+/// The server of [`crate::dev::apiserver`], listening on loopback.
+pub struct Loopback {
+    server: Server,
+    listening: Listening,
+}
+
+impl Loopback {
+    /// Starts one on a free port.
+    ///
+    /// # Errors
+    /// No port can be bound.
+    pub async fn start() -> std::io::Result<Self> {
+        let server = Server::default();
+        let listening = server.listen((std::net::Ipv4Addr::LOCALHOST, 0)).await?;
+        Ok(Self { server, listening })
+    }
+}
+
+impl Hosted for Loopback {
+    fn kubeconfig(&self) -> String {
+        self.listening.kubeconfig()
+    }
+
+    fn lease_requests(&self) -> Requests {
+        let Counts { get, list, watch, create, update, patch, delete } = self.server.lease_requests();
+        Requests { get, list, watch, create, update, delete, patch }
     }
 }

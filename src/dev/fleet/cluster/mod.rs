@@ -11,7 +11,7 @@ mod real;
 mod requests;
 mod watch;
 
-pub use in_memory::{Hosted, InMemory};
+pub use in_memory::{Hosted, InMemory, Loopback};
 pub use prepare::prepare;
 pub use real::Real;
 pub use requests::{OwnRequests, Requests};
