@@ -158,3 +158,101 @@ fn answer(code: StatusCode, health: &Health, RawQuery(query): &RawQuery, short: 
     let verbose = query.iter().flat_map(|q| q.split('&')).any(|p| p == "verbose" || p.starts_with("verbose="));
     (code, if verbose { health.words() } else { short }).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::testing::{config, everything};
+    use crate::clock::{Clock, Instant};
+    use crate::leader::observe::Event;
+    use std::sync::atomic::AtomicU64;
+
+    #[derive(Debug, Default)]
+    struct Hand(AtomicU64);
+
+    impl Hand {
+        fn at(&self, secs: u64) {
+            self.0.store(secs * 1_000_000_000, Ordering::Release);
+        }
+    }
+
+    impl Clock for Hand {
+        fn now(&self) -> Instant {
+            Instant::from_nanos(self.0.load(Ordering::Acquire))
+        }
+        fn wall(&self) -> jiff::Timestamp {
+            jiff::Timestamp::UNIX_EPOCH
+        }
+    }
+
+    fn health(clock: Arc<Hand>) -> Health {
+        Health {
+            component: "c".into(),
+            identity: "pod_u".into(),
+            queue: "adapter".into(),
+            strategy: "standard",
+            terms: Terms::default(),
+            leadership: Leadership::new(),
+            status: Status::default(),
+            config: watch::channel(Arc::new(config())).1,
+            clock,
+            stop: Stop::new(),
+            election_died: AtomicBool::new(false),
+        }
+    }
+
+    #[test]
+    fn a_term_that_has_not_ended_is_an_illness_a_lease_duration_after_its_deadline() {
+        let clock = Arc::new(Hand::default());
+        let health = health(clock.clone());
+        let (bucket, token, secs) = (everything(), None, |n: u64| Instant::from_nanos(n * 1_000_000_000));
+        health.terms.note(&Event::TermBegun { bucket: bucket.clone(), token, at: secs(1), deadline: secs(11) });
+        assert!(health.words().contains("everything: taken 0.0s ago, its promote under way, 11.0s to its deadline"));
+        health.terms.note(&Event::Promoted { bucket: bucket.clone(), token, at: secs(2) });
+        // lease-duration is 15 s.
+        clock.at(26);
+        assert_eq!(health.ills(), Vec::<String>::new());
+        assert!(health.words().contains("everything: held for 25.0s, its deadline passed 15.0s ago"));
+        clock.at(27);
+        assert_eq!(health.ills(), ["everything: its deadline passed 16.0s ago and the term has not ended"]);
+        assert!(health.words().contains("ILL: everything"));
+        // A renewal, or the end, mends it.
+        health.terms.note(&Event::DeadlineMoved { bucket: bucket.clone(), token, deadline: secs(40) });
+        assert!(health.ills().is_empty());
+        clock.at(60);
+        assert_eq!(health.ills().len(), 1);
+        let reason = crate::leader::Reason::Lost;
+        health.terms.note(&Event::TermEnded { bucket, token, reason, acted_until: secs(40), at: secs(60) });
+        assert!(health.ills().is_empty());
+    }
+
+    #[test]
+    fn standing_by_is_said_and_is_no_illness() {
+        let health = health(Arc::default());
+        health.status.say("standing by", "another layout is in force: 4 buckets");
+        let words = health.words();
+        for part in [
+            "c is ready\n",
+            "identity: pod_u\n",
+            "queue adapter, strategy standard: holds 0 of 2 bucket(s)\n",
+            "standing by: ready does not mean holding a bucket\n",
+            "standing by: another layout is in force: 4 buckets\n",
+        ] {
+            assert!(words.contains(part), "{part}\n{words}");
+        }
+        assert!(health.ills().is_empty());
+        health.stop.cancel();
+        assert!(health.words().starts_with("c is stopping\n"));
+    }
+
+    #[test]
+    fn what_has_no_deadline_is_never_late() {
+        let clock = Arc::new(Hand::default());
+        let health = health(clock.clone());
+        let at = Instant::from_nanos;
+        let begun = Event::TermBegun { bucket: everything(), token: None, at: at(0), deadline: at(u64::MAX) };
+        health.terms.note(&begun);
+        clock.at(1_000_000_000);
+        assert!(health.ills().is_empty() && health.words().contains("no deadline"));
+    }
+}

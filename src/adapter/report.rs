@@ -132,3 +132,54 @@ mod reason {
             .ok_or_else(|| de::Error::unknown_variant(&name, &["released", "lost", "resharded", "shutdown"]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_what_its_reader_expects() {
+        let token = Some(FencingToken::new(0, 7));
+        let bucket = || "c.q.00-of-01".to_owned();
+        for (line, json) in [
+            (
+                Line::Hello {
+                    pid: 1,
+                    identity: "p_u".into(),
+                    component: "c".into(),
+                    probe_port: Some(8080),
+                    metrics_port: None,
+                    at: 5,
+                },
+                r#"{"event":"hello","pid":1,"identity":"p_u","component":"c","probe_port":8080,"metrics_port":null,"at":5}"#,
+            ),
+            (
+                Line::TermBegun { bucket: bucket(), token, at: 1, deadline: u64::MAX },
+                r#"{"event":"term_begun","bucket":"c.q.00-of-01","token":"00000000000000000000000007","at":1,"deadline":18446744073709551615}"#,
+            ),
+            (
+                Line::Promoted { bucket: String::new(), token: None, at: 2 },
+                r#"{"event":"promoted","bucket":"","token":null,"at":2}"#,
+            ),
+            (
+                Line::TermEnded { bucket: bucket(), token, reason: Reason::Resharded, acted_until: 3, at: 4 },
+                r#"{"event":"term_ended","bucket":"c.q.00-of-01","token":"00000000000000000000000007","reason":"resharded","acted_until":3,"at":4}"#,
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&line).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Line>(json).unwrap(), line);
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_later_version_is_no_error_and_a_broken_one_is() {
+        assert_eq!(serde_json::from_str::<Line>(r#"{"event":"moved","to":3}"#).unwrap(), Line::Unknown);
+        let reason = r#"{"event":"term_ended","bucket":"b","token":null,"reason":"bored","acted_until":3,"at":4}"#;
+        assert!(serde_json::from_str::<Line>(reason).unwrap_err().to_string().contains("bored"));
+        for broken in
+            ["", "{}", r#"{"event":"promoted","bucket":1}"#, r#"{"event":"promoted","bucket":"b","token":"7","at":1}"#]
+        {
+            assert!(serde_json::from_str::<Line>(broken).is_err(), "{broken}");
+        }
+    }
+}

@@ -181,3 +181,128 @@ fn line(event: &Event, now: u64) -> Option<Line> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::testing::everything;
+    use crate::clock::{Boottime, Clock, Instant};
+    use crate::leader::{FencingToken, Reason};
+    use std::path::PathBuf;
+    use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+    use tokio::net::UnixListener;
+
+    fn socket() -> PathBuf {
+        std::env::temp_dir().join(format!("leasehold-{}.sock", uuid::Uuid::new_v4()))
+    }
+
+    async fn pair() -> (Reporter, UnixStream) {
+        let path = socket();
+        let listener = UnixListener::bind(&path).unwrap();
+        let reporter = Reporter::connect(&path, Arc::new(Boottime)).await.unwrap();
+        std::fs::remove_file(path).unwrap();
+        (reporter, listener.accept().await.unwrap().0)
+    }
+
+    fn notice(n: usize) -> Event {
+        Event::Notice { code: "n", text: format!("{n} {}", "x".repeat(1000)) }
+    }
+
+    #[tokio::test]
+    async fn each_event_is_a_line_with_its_own_time() {
+        let (reporter, stream) = pair().await;
+        let (bucket, token) = (everything(), Some(FencingToken::new(1, 2)));
+        let at = Instant::from_nanos;
+        let before = Boottime.now().as_nanos();
+        for event in [
+            Event::TermBegun { bucket: bucket.clone(), token, at: at(1), deadline: at(9) },
+            Event::Promoted { bucket: bucket.clone(), token, at: at(2) },
+            Event::PromoteFailed { bucket: bucket.clone(), why: "w".into() },
+            Event::DeadlineMoved { bucket: bucket.clone(), token, deadline: at(19) },
+            Event::GuardsOut { bucket: bucket.clone(), token, guards: 3, at: at(4) },
+            Event::TermEnded { bucket, token, reason: Reason::Lost, acted_until: at(5), at: at(6) },
+            Event::Request { verb: "get", outcome: "ok", took: Duration::ZERO },
+            Event::Notice { code: "c", text: "t".into() },
+        ] {
+            reporter.observe(&event);
+        }
+        reporter.finish().await;
+        drop(reporter);
+        let mut lines = Vec::new();
+        let mut text = BufReader::new(stream).lines();
+        while let Some(line) = text.next_line().await.unwrap() {
+            lines.push(serde_json::from_str::<Line>(&line).unwrap());
+        }
+        let after = Boottime.now().as_nanos();
+        let now = |line: &Line| match line {
+            Line::PromoteFailed { at, .. } | Line::DeadlineMoved { at, .. } | Line::Notice { at, .. } => {
+                assert!((before..=after).contains(at));
+                *at
+            }
+            other => panic!("{other:?}"),
+        };
+        let bucket = String::new();
+        let expected = [
+            Line::TermBegun { bucket: bucket.clone(), token, at: 1, deadline: 9 },
+            Line::Promoted { bucket: bucket.clone(), token, at: 2 },
+            Line::PromoteFailed { bucket: bucket.clone(), why: "w".into(), at: now(&lines[2]) },
+            Line::DeadlineMoved { bucket: bucket.clone(), token, deadline: 19, at: now(&lines[3]) },
+            Line::GuardsOut { bucket: bucket.clone(), token, guards: 3, at: 4 },
+            Line::TermEnded { bucket, token, reason: Reason::Lost, acted_until: 5, at: 6 },
+            Line::Notice { code: "c".into(), text: "t".into(), at: now(&lines[6]) },
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[tokio::test]
+    async fn a_line_is_with_the_kernel_when_observe_returns() {
+        let (reporter, stream) = pair().await;
+        let stream = stream.into_std().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        reporter.observe(&notice(0));
+        // No await since: nobody but the call itself can have written it.
+        let mut buffer = [0; 4096];
+        let read = std::io::Read::read(&mut &stream, &mut buffer).unwrap();
+        assert!(buffer[..read].ends_with(b"\n"));
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_delays_nobody_and_misses_nothing() {
+        const LINES: usize = 2000;
+        let (reporter, stream) = pair().await;
+        for n in 0..LINES {
+            reporter.observe(&notice(n));
+        }
+        assert!(reporter.shared.behind().as_ref().is_some_and(|b| !b.is_empty()), "the socket took 2 MB at once");
+        let reading = tokio::spawn(async move {
+            let mut text = BufReader::new(stream).lines();
+            for n in 0..LINES {
+                let line = text.next_line().await.unwrap().unwrap();
+                let Line::Notice { text, .. } = serde_json::from_str(&line).unwrap() else { panic!("{line}") };
+                assert!(text.starts_with(&format!("{n} ")), "{text}");
+            }
+        });
+        reporter.finish().await;
+        drop(reporter);
+        reading.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_goes_away_ends_the_report_and_nothing_else() {
+        let (reporter, mut stream) = pair().await;
+        reporter.observe(&notice(0));
+        let mut byte = [0];
+        stream.read_exact(&mut byte).await.unwrap();
+        drop(stream);
+        for n in 0..2000 {
+            reporter.observe(&notice(n));
+        }
+        assert!(reporter.shared.behind().is_none(), "lines are kept for a reader that will never come");
+        reporter.finish().await;
+    }
+
+    #[tokio::test]
+    async fn without_a_reader_there_is_no_report() {
+        assert!(Reporter::connect(&socket(), Arc::new(Boottime)).await.is_err());
+    }
+}

@@ -33,7 +33,7 @@ mod tests;
 
 pub use error::{BadVariable, EnvError};
 pub use proxy::Proxies;
-pub(crate) use read::sink_url;
+pub(crate) use read::{shown, sink_url};
 
 use super::sink::Overrides;
 use std::collections::BTreeMap;

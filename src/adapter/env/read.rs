@@ -24,6 +24,14 @@ pub(crate) fn sink_url(text: &str) -> Result<Url, String> {
     }
 }
 
+/// A URL as logs may show it: who asks is left out.
+pub(crate) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_password(None);
+    let _ = url.set_username("");
+    url.into()
+}
+
 /// The reading of one snapshot.
 pub(super) struct Read<'a> {
     vars: &'a BTreeMap<String, String>,

@@ -3,7 +3,7 @@
 use super::Adapter;
 use super::runtime::{Alongside, Runtime};
 use crate::adapter::context::{Context, Inner};
-use crate::adapter::env::Env;
+use crate::adapter::env::{Env, shown};
 use crate::adapter::error::RunError;
 use crate::adapter::late::Late;
 use crate::adapter::metrics::{Deliveries, Metrics, Now};
@@ -96,7 +96,7 @@ impl Ready {
             strategy = strategy.name(),
             probe_port,
             metrics_port,
-            sink = sink.target().map(url::Url::as_str),
+            sink = sink.target().map(shown),
             "started"
         );
         if let Some(reporter) = &reporter {

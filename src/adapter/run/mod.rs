@@ -26,7 +26,7 @@ pub use runtime::Runtime;
 use super::context::Context;
 use super::env::Env;
 use super::error::RunError;
-use super::signals;
+use super::signals::{self, Signals};
 use crate::leader::{BoxError, DynLeaderAware};
 use futures::StreamExt;
 use std::future::Future;
@@ -65,18 +65,35 @@ where
 {
     let run = async {
         // Before all that can take long: as process 1 of a container it would not be ended by SIGTERM otherwise.
-        let mut signals = signals::of_the_process().map_err(RunError::Signals)?;
-        let env = Env::process()?;
-        let adapter = constructor(&env).map_err(|e| RunError::Construct(e.into()))?;
-        let runtime = Runtime::new(component).env(env);
-        let runtime = tokio::select! {
-            biased;
-            _ = signals.next() => return Ok(()),
-            runtime = default_strategy(runtime) => runtime.map_err(RunError::Wiring)?,
-        };
-        runtime.signals(signals).try_run(adapter).await
+        let signals = signals::of_the_process().map_err(RunError::Signals)?;
+        compose(component, Env::process()?, signals, constructor, default_strategy).await
     };
     exit_code(component, run.await)
+}
+
+async fn compose<A, E, W>(
+    component: &str,
+    env: Env,
+    mut signals: Signals,
+    constructor: impl FnOnce(&Env) -> Result<A, E>,
+    default_strategy: impl FnOnce(Runtime) -> W,
+) -> Result<(), RunError>
+where
+    A: Adapter,
+    E: Into<BoxError>,
+    W: Future<Output = Result<Runtime, BoxError>>,
+{
+    let adapter = constructor(&env).map_err(|e| RunError::Construct(e.into()))?;
+    let runtime = Runtime::new(component).env(env);
+    let runtime = tokio::select! {
+        biased;
+        Some(signal) = signals.next() => {
+            tracing::info!(?signal, "stopped before the election was set up");
+            return Ok(());
+        }
+        runtime = default_strategy(runtime) => runtime.map_err(RunError::Wiring)?,
+    };
+    runtime.signals(signals).try_run(adapter).await
 }
 
 /// Says what went wrong, where a person looks for it.

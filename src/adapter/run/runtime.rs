@@ -167,7 +167,7 @@ impl Runtime {
     }
 
     /// The environment that was given.
-    pub fn given_env(&self) -> Option<&Env> {
+    pub fn environment(&self) -> Option<&Env> {
         self.env.as_ref()
     }
 

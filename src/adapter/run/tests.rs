@@ -219,7 +219,7 @@ fn event(id: &str) -> Event {
     EventBuilderV10::new().id(id).source("s").ty("t").build().unwrap()
 }
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn a_stop_lets_what_is_out_finish_while_the_probes_say_so() {
@@ -461,6 +461,34 @@ async fn what_can_be_refused_is_refused_before_anything_is_contended_for() {
     let code = runtime(env(&[]), LONG).queue("refused").run(idle()).await;
     assert_eq!(code, ExitCode::FAILURE);
     assert_eq!(runtime(env(&[]), LONG).run(Works(|_| async { Ok(()) })).await, ExitCode::SUCCESS);
+}
+
+#[tokio::test]
+async fn what_is_put_together_by_default_can_be_refused_and_interrupted() {
+    let made = |_: &Env| Ok::<_, BoxError>(Works(|_: Context| async { Ok(()) }));
+    let none = || futures::stream::pending().boxed();
+    let vars = || env(&[("FEED", "x")]);
+
+    let refused = |env: &Env| {
+        Err::<Works<fn(Context) -> std::future::Ready<Result<(), BoxError>>>, _>(env.get("FEED").unwrap().to_owned())
+    };
+    let wired = async |_: Runtime| -> Result<Runtime, BoxError> { unreachable!("the adapter was refused") };
+    let error = compose("c", vars(), none(), refused, wired).await.unwrap_err();
+    assert_eq!(error.to_string(), "the adapter can't be made: x");
+
+    let error = compose("c", vars(), none(), made, async |_| Err("no cluster".into())).await.unwrap_err();
+    assert_eq!(error.to_string(), "the election can't be set up: no cluster");
+
+    // The API server may be away for long; a signal must not wait for it.
+    let signals = futures::stream::iter([Signal::Terminate]).chain(futures::stream::pending()).boxed();
+    compose("c", vars(), signals, made, |_| std::future::pending()).await.unwrap();
+
+    let whole = async |given: Runtime| {
+        assert_eq!((given.component(), given.environment().unwrap().namespace()), ("c", "ns"));
+        let Runtime { strategy, config, .. } = runtime(env(&[]), LONG);
+        Ok(Runtime { strategy, config, ..given })
+    };
+    compose("c", vars(), none(), made, whole).await.unwrap();
 }
 
 /// The author's own listener is promoted after the table of the gate, and demoted before it.

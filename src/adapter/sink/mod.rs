@@ -39,7 +39,7 @@ pub use outcome::{Failure, Outcome, Refusal};
 pub use overrides::{Overrides, OverridesError};
 pub use retry::{Backoff, Retry};
 
-use super::env::{Env, sink_url};
+use super::env::{Env, shown, sink_url};
 use super::metrics::Deliveries;
 use crate::clock::{SharedClock, sleep_until};
 use crate::leader::{Guard, Term};
@@ -81,7 +81,7 @@ struct Shared {
 impl std::fmt::Debug for Sink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Sink")
-            .field("target", &self.target.as_ref().map(Url::as_str))
+            .field("target", &self.target.as_ref().map(shown))
             .field("retry", &self.retry)
             .field("timeout", &self.timeout)
             .field("fencing", &self.fencing)
@@ -260,7 +260,7 @@ impl Sink {
             };
             let Some(wait) = waits.next() else { return Outcome::Exhausted { attempts, last } };
             let wait = self.retry.wait(wait, asked);
-            tracing::debug!(%url, attempts, ?wait, "{last}: tried again");
+            tracing::debug!(url = shown(url), attempts, ?wait, "{last}: tried again");
             if let Some(counted) = counted {
                 counted.retried();
             }
