@@ -149,7 +149,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
     let scratch = Scratch::new().context("cannot make a directory for the run")?;
     let outcome = in_cluster(&args, &options, &scratch, &mut interrupts).await;
     let passed = matches!(&outcome, Ok(report) if report.passed() && report.unasked_exits == 0);
-    if passed {
+    if passed || !scratch.has_output() {
         scratch.discard();
     } else {
         let _ = writeln!(std::io::stderr(), "what the replicas wrote is in {}", scratch.path().display());

@@ -3,7 +3,7 @@
 use super::cluster::ClusterError;
 use super::options::OptionsError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Why a run has no verdict. A verdict of "failed" is none of these.
@@ -17,12 +17,12 @@ pub enum FleetError {
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     /// Something on this machine that a run needs.
-    #[error("{what}: {source}")]
+    #[error("{what}: {cause}")]
     Local {
         /// What.
         what: String,
         /// Why not.
-        source: io::Error,
+        cause: io::Error,
     },
     /// `leasehold init` failed.
     #[error("`leasehold init` failed, so the first start is not prepared: {0}")]
@@ -33,7 +33,7 @@ pub enum FleetError {
     /// A replica ended before it had reported anything.
     #[error(
         "{name} ended ({how}) before it reported anything. CMD has to be a program that runs with \
-         leasehold::adapter::run and reports to LEASEHOLD_REPORT. The end of {}:\n{tail}", .output.display()
+         leasehold::adapter::run and reports to LEASEHOLD_REPORT. {}", told(.output, .tail)
     )]
     EndedAtOnce {
         /// Which replica.
@@ -67,7 +67,12 @@ pub enum FleetError {
     Interrupted,
 }
 
+/// What a replica wrote, where it wrote anything.
+fn told(output: &Path, tail: &str) -> String {
+    if tail.is_empty() { "It wrote nothing".to_owned() } else { format!("The end of {}:\n{tail}", output.display()) }
+}
+
 /// Names what failed.
 pub(super) fn local(what: impl Into<String>) -> impl FnOnce(io::Error) -> FleetError {
-    move |source| FleetError::Local { what: what.into(), source }
+    move |cause| FleetError::Local { what: what.into(), cause }
 }

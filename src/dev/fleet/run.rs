@@ -15,7 +15,6 @@ use crate::clock::{Boottime, Instant, SharedClock};
 use crate::config::StrategyKind;
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -280,12 +279,12 @@ impl Run<'_> {
             }
             self.follow_window();
             self.count_window(now).await;
-            self.show(now);
+            self.show(now, false);
         }
         while let Ok(heard) = inbox.try_recv() {
             self.hear(heard);
         }
-        self.show(self.clock.now());
+        self.show(self.clock.now(), true);
         self.finish().await
     }
 
@@ -363,7 +362,7 @@ impl Run<'_> {
         let process = self.history.started(pod.name.clone(), self.clock.now());
         let socket = self.scratch.socket(process.0);
         let environment = Environment::of_process(&self.shared, pod, Some(&socket));
-        let output = self.output(&pod.name);
+        let output = self.scratch.output(&pod.name);
         let launch = Launch {
             program: &self.program,
             environment: &environment,
@@ -381,10 +380,6 @@ impl Run<'_> {
         )?;
         self.replicas.insert(process, replica);
         Ok(process)
-    }
-
-    fn output(&self, pod: &str) -> PathBuf {
-        self.scratch.path().join(format!("{pod}.log"))
     }
 
     /// The conductor decides from when until when ticks are expected; they are scheduled by the wall clock.
@@ -430,14 +425,15 @@ impl Run<'_> {
         None
     }
 
-    fn show(&mut self, now: Instant) {
+    /// News at once, the state of things when that is due or `wanted`.
+    fn show(&mut self, now: Instant, wanted: bool) {
         let said = self.conductor.said();
         for (at, text) in &said[self.said..] {
             self.screen.say(*at, text);
         }
         self.said = said.len();
         self.rates.look(now);
-        if self.screen.due(now) {
+        if wanted || self.screen.due(now) {
             let view = self.view(now);
             self.screen.show(&view, now);
         }
@@ -518,7 +514,7 @@ impl Run<'_> {
             Failure::Interrupted => FleetError::Interrupted,
             Failure::EndedAtOnce { process, how } => {
                 let name = self.history.process(process).map_or_else(String::new, |p| p.name.clone());
-                let output = self.output(&name);
+                let output = self.scratch.output(&name);
                 let tail = replica::tail(&output, TAIL);
                 FleetError::EndedAtOnce { name, how, output, tail }
             }

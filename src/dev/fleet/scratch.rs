@@ -45,6 +45,20 @@ impl Scratch {
         self.path.join(socket_name(process))
     }
 
+    /// Where what a Pod's replica writes goes.
+    pub fn output(&self, pod: &str) -> PathBuf {
+        self.path.join(format!("{pod}.log"))
+    }
+
+    /// Whether any replica has written anything.
+    pub fn has_output(&self) -> bool {
+        let mut entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let wrote = |entry: std::fs::DirEntry| {
+            entry.path().extension().is_some_and(|e| e == "log") && entry.metadata().is_ok_and(|m| m.len() > 0)
+        };
+        entries.any(wrote)
+    }
+
     /// Nothing in it is needed any more.
     pub fn discard(mut self) {
         self.keep = false;
@@ -72,9 +86,13 @@ mod tests {
     fn it_stays_unless_discarded() {
         let kept = Scratch::new().unwrap();
         let path = kept.path().to_owned();
-        std::fs::write(path.join("x"), "x").unwrap();
+        std::fs::write(path.join("kubeconfig"), "x").unwrap();
+        std::fs::write(kept.output("silent"), "").unwrap();
+        assert!(!kept.has_output());
+        std::fs::write(kept.output("pod"), "x").unwrap();
+        assert!(kept.has_output());
         drop(kept);
-        assert!(path.join("x").exists());
+        assert!(path.join("pod.log").exists());
         std::fs::remove_dir_all(&path).unwrap();
 
         let gone = Scratch::new().unwrap();

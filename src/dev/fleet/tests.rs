@@ -158,7 +158,7 @@ async fn an_interruption_before_the_beginning_ends_the_replicas() {
     let mut running = Box::pin(run(&options, &nowhere, &scratch, &mut interrupts));
     tokio::select! {
         outcome = &mut running => panic!("{outcome:?}"),
-        () = wait_for(|| scratch.path().join("replica-1.log").exists()) => {}
+        () = wait_for(|| scratch.output("replica-1").exists()) => {}
     }
     tell.send(()).await.unwrap();
     assert!(matches!(running.await, Err(FleetError::Interrupted)));

@@ -34,8 +34,8 @@ impl InMemory {
     pub async fn new(hosted: Box<dyn Hosted>, directory: &Path) -> Result<Self, ClusterError> {
         let text = hosted.kubeconfig();
         let path = directory.join("kubeconfig");
-        std::fs::write(&path, &text).map_err(|source| ClusterError::Write { path: path.clone(), source })?;
-        let wrong = |source| ClusterError::Kubeconfig { path: path.clone(), source };
+        std::fs::write(&path, &text).map_err(|cause| ClusterError::Write { path: path.clone(), cause })?;
+        let wrong = |cause| ClusterError::Kubeconfig { path: path.clone(), cause: Box::new(cause) };
         let parsed = Kubeconfig::from_yaml(&text).map_err(wrong)?;
         let mut config =
             kube::Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await.map_err(wrong)?;

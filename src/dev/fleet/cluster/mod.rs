@@ -36,33 +36,33 @@ pub trait Cluster: Send + Sync {
     fn close(&self) -> BoxFuture<'_, Result<(), ClusterError>>;
 }
 
-/// What goes wrong with a cluster.
+/// What goes wrong with a cluster. Each message holds its cause, so none is told twice.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
     /// A kubeconfig that cannot be used.
-    #[error("kubeconfig {}: {source}", .path.display())]
+    #[error("kubeconfig {}: {cause}", .path.display())]
     Kubeconfig {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: kube::config::KubeconfigError,
+        cause: Box<kube::config::KubeconfigError>,
     },
     /// A file of the run that cannot be written.
-    #[error("cannot write {}: {source}", .path.display())]
+    #[error("cannot write {}: {cause}", .path.display())]
     Write {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A request that failed.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {cause}")]
     Request {
         /// What was asked for.
         what: String,
         /// Why not. Boxed: it is large, and rare.
-        source: Box<kube::Error>,
+        cause: Box<kube::Error>,
     },
     /// An answer that says nothing.
     #[error("the server's /metrics has no apiserver_request_total: it is no kube-apiserver, or it hides them")]
@@ -71,7 +71,7 @@ pub enum ClusterError {
 
 /// Names what failed.
 fn asked(what: impl Into<String>) -> impl FnOnce(kube::Error) -> ClusterError {
-    move |source| ClusterError::Request { what: what.into(), source: Box::new(source) }
+    move |cause| ClusterError::Request { what: what.into(), cause: Box::new(cause) }
 }
 
 #[cfg(test)]

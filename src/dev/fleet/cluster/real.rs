@@ -26,7 +26,7 @@ impl Real {
     pub async fn new(kubeconfig: &Path) -> Result<Self, ClusterError> {
         // Replicas get it by name: it must mean the same wherever they run.
         let kubeconfig = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
-        let wrong = |source| ClusterError::Kubeconfig { path: kubeconfig.clone(), source };
+        let wrong = |cause| ClusterError::Kubeconfig { path: kubeconfig.clone(), cause: Box::new(cause) };
         let parsed = Kubeconfig::read_from(&kubeconfig).map_err(wrong)?;
         let config =
             kube::Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await.map_err(wrong)?;
