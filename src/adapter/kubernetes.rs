@@ -36,7 +36,7 @@ where
 /// # Errors
 /// A configuration that can't be used, no way to find a cluster, SYSTEM_NAMESPACE missing.
 pub async fn wire(runtime: Runtime, available: bool) -> Result<Runtime, BoxError> {
-    let vars = runtime.given_env().map(|e| e.vars().clone()).unwrap_or_default();
+    let vars = runtime.environment().map(|e| e.vars().clone()).unwrap_or_default();
     let env: config::Env = vars.clone().into_iter().collect();
     if !available {
         let config = Config::default_without_config_map(&env)?.config;
