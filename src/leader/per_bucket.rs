@@ -48,7 +48,7 @@ impl<F> PerBucket<F> {
 }
 
 /// Work that ran this long was up: its next failure is not the next of a row.
-const UP: Duration = Duration::from_secs(60);
+const UP: Duration = Duration::from_mins(1);
 
 /// Runs the work again and again until it ends Ok or the term does.
 async fn keep_running<F, Fut>(work: Arc<F>, term: Term)
