@@ -78,7 +78,6 @@ pub async fn run(
     }
 
     let own = Arc::new(OwnRequests::default());
-    let _watching = watching(cluster, &clock, &own, &tell);
     let now = clock.now();
     let setup = Setup {
         lease_duration: options.lease_duration,
@@ -258,7 +257,9 @@ impl Run<'_> {
         self.screen.say(began, &format!("{} in {}", self.title(), self.cluster.about()));
         self.screen
             .say(began, &format!("events go to {}, files are in {}", self.sink(), self.scratch.path().display()));
+        // Before the watch: what is on its way would be ours by our count, and not yet by the server's.
         self.counted.start = self.requests().await;
+        let _watching = watching(self.cluster, &self.clock, &self.own, &self.tell);
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         while self.conductor.phase() != Phase::Done {
