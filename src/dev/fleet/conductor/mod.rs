@@ -8,10 +8,12 @@
 //! - Every process that was started is told to end, and killed where it does not.
 
 mod chaos;
+mod command;
 mod holders;
 mod slot;
 
 pub use chaos::Scheduler;
+pub use command::{Command, Failure, Phase, Signal};
 pub use holders::{Holders, Holding};
 pub use slot::{Slot, State};
 
@@ -19,7 +21,6 @@ use crate::adapter::report::Line;
 use crate::clock::Instant;
 use crate::dev::fleet::judge::{ProcessId, Trouble};
 use crate::dev::fleet::options::{Chaos, Options};
-use crate::dev::fleet::replica::Pod;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -33,80 +34,6 @@ const STOP_GRACE: Duration = Duration::from_secs(30);
 const OUTSTANDING_GRACE: Duration = Duration::from_secs(5);
 /// Starting may take so long, and four lease-durations.
 const START_GRACE: Duration = Duration::from_mins(1);
-
-/// The signals that the fleet sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    /// SIGTERM.
-    Term,
-    /// SIGKILL.
-    Kill,
-    /// SIGSTOP.
-    Stop,
-    /// SIGCONT.
-    Cont,
-}
-
-/// What is to be done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
-    /// Start a replica, then say [`Conductor::started`] or [`Conductor::not_started`].
-    Start {
-        /// In which place.
-        slot: usize,
-        /// As whom.
-        pod: Pod,
-    },
-    /// Send a signal.
-    Signal {
-        /// To whom.
-        process: ProcessId,
-        /// Which.
-        signal: Signal,
-    },
-}
-
-/// Why a run has no verdict.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
-    /// A replica could not be started.
-    NotStarted(String),
-    /// A replica ended before it had reported anything.
-    EndedAtOnce {
-        /// Who.
-        process: ProcessId,
-        /// How.
-        how: String,
-    },
-    /// Not every bucket was ever held at one time.
-    NotHeld {
-        /// How many were.
-        held: usize,
-        /// Of how many.
-        of: usize,
-        /// After how long.
-        after: Duration,
-        /// How many replicas have reported anything.
-        reporting: usize,
-    },
-    /// A signal, before ticks were expected.
-    Interrupted,
-}
-
-/// Where a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// Until every bucket is held.
-    Starting,
-    /// Ticks are expected, trouble is made.
-    Running,
-    /// No more trouble; what is down comes back, what is outstanding comes in.
-    Settling,
-    /// Everybody is told to end.
-    Stopping,
-    /// Everybody has ended.
-    Done,
-}
 
 /// What a run is to be.
 #[derive(Debug, Clone)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::StrategyKind;
+use crate::dev::fleet::replica::Pod;
 use crate::leader::{FencingToken, Reason};
 use std::collections::BTreeMap;
 

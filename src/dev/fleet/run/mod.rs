@@ -1,18 +1,26 @@
 //! One run: what the conductor asks for is done, what happens is told to the conductor, the judge's books and the screen.
 
-use super::cluster::{Cluster, OwnRequests, Requests, prepare, watch_leases};
+mod notes;
+mod rates;
+mod setup;
+mod view;
+
+use super::cluster::{Cluster, OwnRequests, Requests};
 use super::conductor::{Command, Conductor, Failure, Phase, Signal};
 use super::error::{FleetError, local};
 use super::judge::{Arrival, Circumstances, Ended, History, ProcessId, Report, Seen, Setup, Window, judge};
-use super::options::{Chaos, Options, strategy_name};
+use super::options::Options;
 use super::replica::{self, Environment, Launch, Pod, Program, Replica, Reports, Shared};
 use super::scratch::Scratch;
-use super::screen::{BucketRow, ReplicaRow, Screen, View};
+use super::screen::Screen;
 use super::sink::{Delivery, Sink};
 use super::sources::Sources;
 use crate::adapter::report::Line;
 use crate::clock::{Boottime, Instant, SharedClock};
 use crate::config::StrategyKind;
+use notes::Notes;
+use rates::Rates;
+use setup::{make_ready, program, watching};
 use std::collections::HashMap;
 use std::io;
 use std::process::ExitStatus;
@@ -26,8 +34,6 @@ const TICK: Duration = Duration::from_millis(50);
 const COUNTING: Duration = Duration::from_secs(10);
 /// A wall clock that moved by more than this against the clock that decides was set.
 const WALL_SET: i128 = 100_000_000;
-/// How many notes of one kind are kept.
-const NOTED: usize = 5;
 /// How much of what a replica wrote stands in an error.
 const TAIL: usize = 20;
 
@@ -78,7 +84,6 @@ pub async fn run(
     }
 
     let own = Arc::new(OwnRequests::default());
-    let _watching = watching(cluster, &clock, &own, &tell);
     let now = clock.now();
     let setup = Setup {
         lease_duration: options.lease_duration,
@@ -111,47 +116,6 @@ pub async fn run(
     run.go(inbox, interrupts).await
 }
 
-/// The ConfigMap, and `leasehold init`.
-async fn make_ready(options: &Options, cluster: &dyn Cluster, shared: &Shared) -> Result<(), FleetError> {
-    prepare(cluster, options).await?;
-    if options.has_leases() {
-        initialise(options, shared).await.map_err(FleetError::Init)?;
-    }
-    Ok(())
-}
-
-/// `leasehold init`: a person's word that nothing runs in this namespace, so that nobody waits at the first start.
-async fn initialise(options: &Options, shared: &Shared) -> io::Result<()> {
-    let args = ["init", "--component", &options.component, "--queue", &options.queue];
-    let program = Program { file: std::env::current_exe()?.into(), args: args.iter().map(Into::into).collect() };
-    let pod = Pod { name: "leasehold-init".to_owned(), uid: uuid::Uuid::new_v4().to_string() };
-    replica::run_once(&program, &Environment::of_process(shared, &pod, None)).await
-}
-
-/// What is run N times.
-fn program(options: &Options, shared: &Shared) -> Result<Program, FleetError> {
-    if let Some((file, args)) = options.command.as_deref().and_then(<[_]>::split_first) {
-        return Ok(Program { file: file.clone(), args: args.to_vec() });
-    }
-    let file = std::env::current_exe().map_err(local("cannot find this program's own file"))?;
-    let args = vec!["ping".into(), "--file".into(), shared.sources.clone().into(), "--fence".into()];
-    Ok(Program { file: file.into(), args })
-}
-
-/// The fleet's own watch, ended when the guard is dropped.
-fn watching(
-    cluster: &dyn Cluster,
-    clock: &SharedClock,
-    own: &Arc<OwnRequests>,
-    tell: &mpsc::UnboundedSender<Heard>,
-) -> tokio_util::task::AbortOnDropHandle<()> {
-    let (client, namespace) = (cluster.client(), cluster.namespace().to_owned());
-    let (clock, own, tell) = (Arc::clone(clock), Arc::clone(own), tell.clone());
-    tokio_util::task::AbortOnDropHandle::new(tokio::spawn(async move {
-        watch_leases(client, &namespace, &*clock, &own, |seen| drop(tell.send(Heard::Lease(seen)))).await;
-    }))
-}
-
 /// Lease requests at the four moments that count.
 #[derive(Debug, Default)]
 struct Counted {
@@ -160,65 +124,6 @@ struct Counted {
     until: Option<Requests>,
     /// How many of the moments of the window have been.
     moments: u8,
-}
-
-/// Remarks of two kinds, of each the first few.
-#[derive(Debug, Default)]
-struct Notes {
-    refused: (u64, Vec<String>),
-    unreadable: (u64, Vec<String>),
-    other: Vec<String>,
-}
-
-impl Notes {
-    fn add(kind: &mut (u64, Vec<String>), text: String) {
-        kind.0 += 1;
-        if kind.1.len() < NOTED {
-            kind.1.push(text);
-        }
-    }
-
-    fn all(self) -> Vec<String> {
-        let list = |what: &str, (count, some): (u64, Vec<String>)| {
-            (count > 0).then(|| format!("{count} {what}: {}", some.join("; ")))
-        };
-        let kinds = [list("requests to the sink were refused", self.refused), list("report lines", self.unreadable)];
-        kinds.into_iter().flatten().chain(self.other).collect()
-    }
-}
-
-/// Events per second, by bucket, since the last look.
-#[derive(Debug, Default)]
-struct Rates {
-    counts: HashMap<String, u64>,
-    all: u64,
-    looked: Option<Instant>,
-    last: HashMap<String, f64>,
-    last_all: f64,
-}
-
-impl Rates {
-    fn event(&mut self, bucket: Option<&str>) {
-        self.all += 1;
-        if let Some(bucket) = bucket {
-            match self.counts.get_mut(bucket) {
-                Some(count) => *count += 1,
-                None => drop(self.counts.insert(bucket.to_owned(), 1)),
-            }
-        }
-    }
-
-    /// Ticks come once a second, so anything shorter than two would flicker.
-    fn look(&mut self, now: Instant) {
-        let took = self.looked.map_or(Duration::MAX, |at| now.since(at));
-        if took < Duration::from_secs(2) {
-            return;
-        }
-        let seconds = if self.looked.is_some() { took.as_secs_f64() } else { f64::INFINITY };
-        self.last = self.counts.drain().map(|(bucket, count)| (bucket, count as f64 / seconds)).collect();
-        self.last_all = std::mem::take(&mut self.all) as f64 / seconds;
-        self.looked = Some(now);
-    }
 }
 
 /// A run under way.
@@ -258,7 +163,9 @@ impl Run<'_> {
         self.screen.say(began, &format!("{} in {}", self.title(), self.cluster.about()));
         self.screen
             .say(began, &format!("events go to {}, files are in {}", self.sink(), self.scratch.path().display()));
+        // Before the watch: what is on its way would be ours by our count, and not yet by the server's.
         self.counted.start = self.requests().await;
+        let _watching = watching(self.cluster, &self.clock, &self.own, &self.tell);
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         while self.conductor.phase() != Phase::Done {
@@ -286,21 +193,6 @@ impl Run<'_> {
         }
         self.show(self.clock.now(), true);
         self.finish().await
-    }
-
-    fn title(&self) -> String {
-        let o = self.options;
-        let every = if o.chaos == Chaos::None { String::new() } else { format!(" every {:?}", o.every) };
-        format!(
-            "{} replicas, {} buckets, {}, {} sources, chaos {}{every}, for {:?}, seed {}",
-            o.replicas,
-            o.buckets,
-            strategy_name(o.strategy),
-            o.sources,
-            o.chaos,
-            o.length,
-            o.seed
-        )
     }
 
     fn sink(&self) -> &str {
@@ -423,55 +315,6 @@ impl Run<'_> {
             self.notes.other.push(problem);
         }
         None
-    }
-
-    /// News at once, the state of things when that is due or `wanted`.
-    fn show(&mut self, now: Instant, wanted: bool) {
-        let said = self.conductor.said();
-        for (at, text) in &said[self.said..] {
-            self.screen.say(*at, text);
-        }
-        self.said = said.len();
-        self.rates.look(now);
-        if wanted || self.screen.due(now) {
-            let view = self.view(now);
-            self.screen.show(&view, now);
-        }
-    }
-
-    fn view(&self, now: Instant) -> View {
-        let holders = self.conductor.holders();
-        let left = |until: Instant| format!("{:.0} s left", until.since(now).as_secs_f64());
-        let phase = match (self.conductor.phase(), self.conductor.window()) {
-            (Phase::Running, Some((_, until))) => format!("running, {}", left(until)),
-            (Phase::Starting | Phase::Running, _) => "starting".to_owned(),
-            (Phase::Settling, _) => format!("settling, {} ticks outstanding", self.history.ticks.outstanding()),
-            (Phase::Stopping, _) => "stopping".to_owned(),
-            (Phase::Done, _) => "stopped".to_owned(),
-        };
-        let replicas = self.conductor.slots().iter().map(|slot| ReplicaRow {
-            name: slot.pod.name.clone(),
-            state: slot.state.word(),
-            holds: slot.state.process().map_or(0, |process| holders.held_by(process, now)),
-        });
-        let never = Instant::from_nanos(u64::MAX);
-        let buckets = holders.at(now).map(|(name, holding)| BucketRow {
-            name: name.to_owned(),
-            holder: holding.map(|h| {
-                let holder = self.history.process(h.process).map_or_else(String::new, |p| p.name.clone());
-                (holder, now.since(h.begun), (h.deadline != never).then(|| h.deadline.since(now)))
-            }),
-            rate: self.rates.last.get(name).copied().unwrap_or(0.0),
-        });
-        View {
-            title: self.title(),
-            phase,
-            replicas: replicas.collect(),
-            buckets: buckets.collect(),
-            rate: self.rates.last_all,
-            events: self.history.ticks.total(),
-            of: self.options.buckets_to_hold(),
-        }
     }
 
     /// Everybody has ended: the verdict.
