@@ -113,10 +113,27 @@ mod tests {
         assert_eq!(parse("c.queue.119-of-120"), Some((119, 120)));
         assert_eq!(parse("c.queue.07-of-120"), Some((7, 120)));
         for other in [
-            "c.queue", "c.queue.", "c.queue.00", "c.queue.00-of-", "c.queue.-of-01", "c.queue.0-of-1", "c.queue.00-of-1",
-            "c.queue.000-of-001", "c.queue.007-of-120", "c.queue.+1-of-02", "c.queue.01-of-01", "c.queue.00-of-00",
-            "c.queue.00-of-01.x", "c.queue.00-of-02-of-03", "c.queue.00-of-4294967296", "c.queue2.00-of-01",
-            "c.queuex00-of-01", "C.Queue.00-of-01", "x.c.queue.00-of-01", "c.queue.٠٠-of-٠١", "",
+            "c.queue",
+            "c.queue.",
+            "c.queue.00",
+            "c.queue.00-of-",
+            "c.queue.-of-01",
+            "c.queue.0-of-1",
+            "c.queue.00-of-1",
+            "c.queue.000-of-001",
+            "c.queue.007-of-120",
+            "c.queue.+1-of-02",
+            "c.queue.01-of-01",
+            "c.queue.00-of-00",
+            "c.queue.00-of-01.x",
+            "c.queue.00-of-02-of-03",
+            "c.queue.00-of-4294967296",
+            "c.queue2.00-of-01",
+            "c.queuex00-of-01",
+            "C.Queue.00-of-01",
+            "x.c.queue.00-of-01",
+            "c.queue.٠٠-of-٠١",
+            "",
         ] {
             assert_eq!(parse(other), None, "{other}");
         }
