@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::hint::black_box;
+use std::sync::Arc;
 
 use divan::{AllocProfiler, Bencher};
 use leasehold::bucket::{BucketSet, Hash, key, lease_name};
@@ -23,15 +24,20 @@ fn keys() -> Vec<String> {
     (0..4_096_u32).map(|i| key(&format!("team-{:05}", i * 7_919 % 100_000), &format!("feed-{i:04}"))).collect()
 }
 
+fn leases(hash: Hash, buckets: u32) -> Arc<BucketSet> {
+    BucketSet::new(hash, (0..buckets).map(|i| lease_name("adapter.q", i, buckets)))
+        .expect("distinct names within bounds")
+}
+
 fn hot(bencher: Bencher<'_, '_>, hash: Hash, buckets: u32) {
-    let set = BucketSet::new(hash, (0..buckets).map(|i| lease_name("adapter.q", i, buckets))).unwrap();
+    let set = leases(hash, buckets);
     let key = key("team-00042", "feed-0042");
     assert_eq!(key.len(), 20);
     bencher.bench(|| set.owner(black_box(&key)));
 }
 
 fn mixed(bencher: Bencher<'_, '_>, hash: Hash, buckets: u32) {
-    let set = BucketSet::new(hash, (0..buckets).map(|i| lease_name("adapter.q", i, buckets))).unwrap();
+    let set = leases(hash, buckets);
     let keys = keys();
     let at = Cell::new(0);
     bencher.bench_local(|| {

@@ -35,7 +35,7 @@ pub(super) const fn hash(mut state: u64, bytes: &[u8]) -> u64 {
 pub(super) fn hash_own_digits(state: u64) -> u64 {
     let digits = (64 - state.leading_zeros()).div_ceil(4).max(1);
     (0..digits).rev().fold(state, |after, digit| {
-        let nibble = usize::from((state >> (4 * digit)) as u8 & 0xf);
+        let nibble = ((state >> (4 * digit)) & 0xf) as usize;
         hash(after, &b"0123456789abcdef"[nibble..=nibble])
     })
 }

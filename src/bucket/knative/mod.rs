@@ -5,7 +5,7 @@
 //! nothing between; the search begins at the angle of the key followed by `start-angle-salt`; the owner is the first
 //! bucket met from there on, upwards and round. Where two buckets would stand at one angle, the one whose name is
 //! greater goes on: the hash in hexadecimal is appended to its bytes, and so again until it finds a free angle.
-//! (A step salt picks further buckets; [`ChooseSubset` in the tests](choose) has it, an owner does not need it.)
+//! (A second salt, for the step to further buckets, plays no part in finding one owner.)
 //!
 //! # Why it can be fast
 //! - FNV goes byte by byte, so the state after a bucket's name is computed once. A lookup feeds the key only.
@@ -67,8 +67,8 @@ impl Knative {
         }
         Self(match names.len() {
             ..16 => Way::Few(fill(&states)),
-            ..32 => Way::Some(fill(&states)),
-            ..64 => Way::More(fill(&states)),
+            16..32 => Way::Some(fill(&states)),
+            32..64 => Way::More(fill(&states)),
             _ => Way::Many(bucket_of),
         })
     }

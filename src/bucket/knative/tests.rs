@@ -119,12 +119,11 @@ fn every_angle_can_have_a_bucket() {
 
 /// Names as Leases have them, and names of which many meet, as few and as many as each way takes.
 fn names() -> impl Strategy<Value = Vec<String>> {
-    let sizes = prop_oneof![2..70_usize, Just(15), Just(16), Just(31), Just(32), Just(63), Just(64), 70..400_usize];
+    let sizes = prop_oneof![2..70_u32, Just(15), Just(16), Just(31), Just(32), Just(63), Just(64), 70..400_u32];
     let few = |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
     prop_oneof![
-        ("[a-z.]{1,12}", sizes.clone())
-            .prop_map(|(prefix, n)| (0..n as u32).map(|i| lease_name(&prefix, i, n as u32)).collect()),
-        sizes.prop_flat_map(|n| prop::collection::vec("lease-[0-9]{1,4}", n)).prop_map(few),
+        ("[a-z.]{1,12}", sizes.clone()).prop_map(|(prefix, n)| (0..n).map(|i| lease_name(&prefix, i, n)).collect()),
+        sizes.prop_flat_map(|n| prop::collection::vec("lease-[0-9]{1,4}", n as usize)).prop_map(few),
         prop::collection::vec("\\PC{1,9}", 2..40).prop_map(few),
     ]
     .prop_filter("at least two", |names| names.len() > 1)

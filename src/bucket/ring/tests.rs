@@ -26,15 +26,16 @@ const GOLDEN: [(&str, [usize; 5]); 12] = [
 
 const LONG: &str = "long/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 
-/// Rings of a few sizes, ours beside `hashring`'s.
-static RINGS: LazyLock<Vec<(Ring, HashRing<Point>)>> =
-    LazyLock::new(|| [1, 2, 3, 10, 100, 129, 1_000].map(|buckets| (Ring::new(buckets), hash_ring(buckets))).into());
+/// Rings of a few numbers of buckets, ours beside `hashring`'s.
+static RINGS: LazyLock<Vec<(u32, Ring, HashRing<Point>)>> = LazyLock::new(|| {
+    [1, 2, 3, 10, 100, 129, 1_000].map(|buckets| (buckets, Ring::new(buckets), hash_ring(buckets))).into()
+});
 
 #[test]
 fn golden_owners() {
     for (key, owners) in GOLDEN {
         let ours = [2, 3, 10, 100, 1_000].map(|buckets| {
-            let (ring, _) = RINGS.iter().find(|(_, ring)| ring.len() as u32 == buckets * points(buckets)).unwrap();
+            let (_, ring, _) = RINGS.iter().find(|(size, ..)| *size == buckets).unwrap();
             ring.owner(key.as_bytes())
         });
         assert_eq!(ours, owners, "{key:?}");
@@ -88,7 +89,7 @@ impl Hash for At {
 
 #[test]
 fn at_every_point_and_beside_it_the_index_answers_as_hashring() {
-    for (ring, by_hashring) in RINGS.iter() {
+    for (_, ring, by_hashring) in RINGS.iter() {
         let mut by_place = HashRing::with_hasher(ByPlace);
         let points: Vec<Point> = by_hashring.clone().into_iter().collect();
         let places: Vec<u64> = points.iter().map(place).collect();
@@ -106,23 +107,21 @@ fn at_every_point_and_beside_it_the_index_answers_as_hashring() {
 }
 
 #[test]
-fn no_two_points_meet() {
-    // All rings there are have their points among these: there are at most 1,024 a bucket up to 128 buckets, and up to
-    // each further bucket at most as many as a ring has that ends with it.
-    let all = (0..RING_MAX).flat_map(|bucket| (0..points(bucket + 1)).map(move |number| Point { bucket, number }));
-    let mut places: Vec<u64> = all.map(|point| place(&point)).collect();
-    places.sort_unstable();
-    assert!(places.windows(2).all(|two| two[0] < two[1]));
-}
+fn in_the_largest_ring_every_bucket_is_found_and_nowhere_do_two_points_meet() {
+    let ring = hash_ring(RING_MAX).into_iter().map(|point| (place(&point), point.bucket)).collect::<Vec<_>>();
+    assert!(ring.windows(2).all(|two| two[0].0 < two[1].0));
 
-#[test]
-fn the_largest_ring_is_whole() {
-    let ring = Ring::new(RING_MAX);
-    let mut seen = vec![false; RING_MAX as usize];
-    for place in (0..RING_MAX).map(|bucket| place(&Point { bucket, number: 99 })) {
-        seen[ring.0.owner(place)] = true;
+    // A smaller ring has the same points and, for each of its buckets, at most those that it has as the last bucket.
+    let more = (0..RING_MAX).flat_map(|bucket| (100..points(bucket + 1)).map(move |number| Point { bucket, number }));
+    let mut more: Vec<u64> = more.map(|point| place(&point)).collect();
+    more.sort_unstable();
+    assert!(more.windows(2).all(|two| two[0] < two[1]));
+    assert!(more.iter().all(|place| ring.binary_search_by_key(place, |point| point.0).is_err()));
+
+    let index = Index::new(ring.into_iter());
+    for bucket in 0..RING_MAX {
+        assert_eq!(index.owner(place(&Point { bucket, number: 99 })), bucket as usize);
     }
-    assert!(seen.into_iter().all(|seen| seen));
 }
 
 /// How much of the ring each bucket has.
@@ -179,7 +178,7 @@ fn one_bucket_more_takes_its_share_and_moves_nothing_else() {
 proptest! {
     #[test]
     fn a_key_is_found_where_hashring_finds_it(key in "\\PC{0,60}") {
-        for (ring, by_hashring) in RINGS.iter() {
+        for (_, ring, by_hashring) in RINGS.iter() {
             let expected = by_hashring.get(&Key(key.as_bytes())).map(|point| point.bucket as usize);
             prop_assert_eq!(Some(ring.owner(key.as_bytes())), expected);
         }
