@@ -15,3 +15,8 @@ pub mod lease;
 pub mod manifest;
 #[cfg(feature = "sources")]
 pub mod sources;
+
+/// The examples of the README compile.
+#[cfg(all(doctest, feature = "program"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

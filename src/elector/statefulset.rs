@@ -96,6 +96,7 @@ impl Strategy for StatefulSet {
         );
         tracing::warn!(%bucket, ordinal = self.ordinal, "{text}");
         queue.status.say("layout", text.clone());
+        observe::tell(&*queue.observer, &Event::Assumed { bucket: bucket.clone(), ordinal: self.ordinal });
         observe::tell(&*queue.observer, &Event::Notice { code: "statefulset-ordinal", text });
         Ok(Box::new(Fixed { queue, bucket }))
     }

@@ -76,6 +76,13 @@ pub enum Event {
         /// When the term was over, `demote` included.
         at: Instant,
     },
+    /// A strategy without Leases assumes a bucket, since this is the replica of that ordinal.
+    Assumed {
+        /// The bucket.
+        bucket: Bucket,
+        /// The ordinal of the pod in its StatefulSet.
+        ordinal: u32,
+    },
     /// A Lease request was answered or given up.
     Request {
         /// get, list, watch, create, update or delete.

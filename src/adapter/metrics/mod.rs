@@ -19,6 +19,7 @@ use crate::leader::Reason;
 use crate::leader::observe::{Event, Observer};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use std::time::Duration;
@@ -45,6 +46,7 @@ pub(super) struct Metrics {
     request_seconds: Histograms<labels::Verb>,
     handover_seconds: Histograms<labels::Side>,
     notices: Family<labels::Code, Counter>,
+    ordinal: Gauge,
 }
 
 impl Metrics {
@@ -60,7 +62,9 @@ impl Metrics {
             request_seconds: Histograms::new_with_constructor(seconds),
             handover_seconds: Histograms::new_with_constructor(seconds),
             notices: Family::default(),
+            ordinal: Gauge::default(),
         };
+        metrics.ordinal.set(-1);
         // Series that exist from the start show a zero, and a rate over the first of a kind is right.
         for reason in [Reason::Released, Reason::Lost, Reason::Resharded, Reason::Shutdown] {
             drop(metrics.ended.get_or_create(&labels::Reason { reason: reason.as_str() }));
@@ -88,6 +92,11 @@ impl Metrics {
             metrics.handover_seconds.clone(),
         );
         all.register("notices", "Notices for people, by code", metrics.notices.clone());
+        all.register(
+            "statefulset_ordinal",
+            "The pod's ordinal, which says the bucket it assumes, in strategy statefulset; -1 in others",
+            metrics.ordinal.clone(),
+        );
         all.register_collector(Box::new(now));
         metrics
     }
@@ -107,6 +116,7 @@ impl Observer for Metrics {
                 self.requests.get_or_create(&labels::Request { verb, outcome }).inc();
                 self.request_seconds.get_or_create(&labels::Verb { verb }).observe(took.as_secs_f64());
             }
+            Event::Assumed { ordinal, .. } => drop(self.ordinal.set(i64::from(*ordinal))),
             Event::Notice { code, .. } => drop(self.notices.get_or_create(&labels::Code { code }).inc()),
             _ => {}
         }
