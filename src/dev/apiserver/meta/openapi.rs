@@ -122,6 +122,7 @@ fn published(value: &Value) -> Value {
                     ("$ref", Some(name)) => {
                         out.insert("allOf".into(), json!([{"$ref": reference(name)}]));
                     }
+                    ("x-proto" | "x-proto-optional", _) => {}
                     ("format", Some("time" | "micro-time")) => {
                         out.insert(key.clone(), "date-time".into());
                     }

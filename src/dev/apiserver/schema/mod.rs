@@ -6,6 +6,7 @@
 pub(crate) mod builtin;
 pub(crate) mod decode;
 mod parse;
+pub(crate) mod proto;
 pub(crate) mod structural;
 #[cfg(test)]
 mod tests;
@@ -119,6 +120,10 @@ pub(crate) struct Schema {
     /// For server-side apply, the map is one value.
     pub(crate) atomic: bool,
     pub(crate) merge: Merge,
+    /// The field's number in the protobuf form; 0 where it has none.
+    pub(crate) proto: u64,
+    /// In the protobuf form, Go leaves it out when it is not set.
+    pub(crate) proto_optional: bool,
 }
 
 static ANY: LazyLock<Arc<Schema>> = LazyLock::new(|| Arc::new(Schema { preserve: true, ..Schema::default() }));

@@ -86,6 +86,10 @@ fn extensions(map: &Map<String, Value>, out: &mut Schema) {
         Some(_) => out.list = List::Atomic,
         None => {}
     }
+    if let Some(number) = map.get("x-proto").and_then(Value::as_u64) {
+        out.proto = number;
+        out.proto_optional = map.get("x-proto-optional") == Some(&Value::Bool(true));
+    }
     if text("x-kubernetes-map-type") == Some("atomic") {
         out.atomic = true;
     }

@@ -102,11 +102,6 @@ impl Store {
         &self.tables[id.0]
     }
 
-    /// All tables there are.
-    pub(crate) fn table_ids(&self) -> impl Iterator<Item = TableId> + use<> {
-        (0..self.tables.len()).map(TableId)
-    }
-
     /// Writes a version of an object; the answer is the version as stored.
     pub(crate) fn put(&mut self, id: TableId, key: Key, value: Value, now: Instant) -> Arc<Object> {
         self.age(now);

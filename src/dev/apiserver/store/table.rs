@@ -43,10 +43,6 @@ impl Table {
         self.objects.get(key)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.objects.is_empty()
-    }
-
     /// The objects of a namespace (all, where none is named), after `after` where that is given.
     pub(crate) fn range<'a>(
         &'a self,
