@@ -50,6 +50,11 @@ impl Selector {
         Ok(())
     }
 
+    /// Narrows it to one name.
+    pub(crate) fn only(&mut self, name: &str) {
+        self.fields.push(("metadata.name".to_owned(), true, name.to_owned()));
+    }
+
     /// Whether an object is selected.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         if self.is_everything() {
