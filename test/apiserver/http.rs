@@ -21,7 +21,7 @@ async fn server() -> (Server, Listening) {
     (server, listening)
 }
 
-fn request(method: &str, path: &str, body: Value) -> Request<Full<Bytes>> {
+fn request(method: &str, path: &str, body: &Value) -> Request<Full<Bytes>> {
     let bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
     Request::builder()
         .method(method)
@@ -52,7 +52,7 @@ fn lease(name: &str) -> Value {
 #[tokio::test]
 async fn the_two_faces_show_one_server() {
     let (server, l) = server().await;
-    let made = send(&l, request("POST", LEASES, lease("l"))).await.expect("answers");
+    let made = send(&l, request("POST", LEASES, &lease("l"))).await.expect("answers");
     assert_eq!(made.status(), StatusCode::CREATED);
     let made = json_of(made).await;
     let api: kube::Api<k8s_openapi::api::coordination::v1::Lease> =
@@ -82,10 +82,10 @@ async fn a_body_beyond_the_limit_is_413() {
     let (_server, l) = server().await;
     let big = json!({"metadata": {"name": "l", "annotations": {"a": "x".repeat(4 * 1024 * 1024)}}});
     // The server may answer and close before all of it has been sent.
-    if let Ok(response) = send(&l, request("POST", LEASES, big)).await {
+    if let Ok(response) = send(&l, request("POST", LEASES, &big)).await {
         assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
     }
-    let small = send(&l, request("POST", LEASES, lease("l"))).await.expect("answers");
+    let small = send(&l, request("POST", LEASES, &lease("l"))).await.expect("answers");
     assert_eq!(small.status(), StatusCode::CREATED, "the server lives on");
 }
 
@@ -94,13 +94,13 @@ async fn a_dropped_connection_is_one() {
     let (server, l) = server().await;
     let f = server.faults("tester");
     f.inject(Match::verb(Verb::Create).name("lost").times(1), Effect::DropAfter);
-    assert!(send(&l, request("POST", LEASES, lease("lost"))).await.is_err(), "no answer");
+    assert!(send(&l, request("POST", LEASES, &lease("lost"))).await.is_err(), "no answer");
     assert!(server.object("coordination.k8s.io", "leases", "default", "lost").is_some(), "and yet it landed");
     let outage = f.outage(Outage::Refused);
-    assert!(send(&l, request("GET", LEASES, Value::Null)).await.is_err());
+    assert!(send(&l, request("GET", LEASES, &Value::Null)).await.is_err());
     f.remove(outage);
     let limited = f.inject(Match::any(), Effect::AnswerBefore(429, Some(7)));
-    let response = send(&l, request("GET", LEASES, Value::Null)).await.expect("answers");
+    let response = send(&l, request("GET", LEASES, &Value::Null)).await.expect("answers");
     assert_eq!((response.status().as_u16(), response.headers()["retry-after"].as_bytes()), (429, &b"7"[..]));
     f.remove(limited);
 }
@@ -108,7 +108,7 @@ async fn a_dropped_connection_is_one() {
 #[tokio::test]
 async fn a_client_that_goes_away_ends_its_watch() {
     let (server, l) = server().await;
-    let watch = request("GET", &format!("{LEASES}?watch=1"), Value::Null);
+    let watch = request("GET", &format!("{LEASES}?watch=1"), &Value::Null);
     let response = send(&l, watch).await.expect("answers");
     assert_eq!(server.faults("tester").open_watches(&Match::any()), 1);
     drop(response);
@@ -124,7 +124,7 @@ async fn a_client_that_goes_away_ends_its_watch() {
 async fn stopping_ends_what_is_open() {
     let (server, l) = server().await;
     let addr = l.local_addr();
-    let response = send(&l, request("GET", &format!("{LEASES}?watch=1"), Value::Null)).await.expect("answers");
+    let response = send(&l, request("GET", &format!("{LEASES}?watch=1"), &Value::Null)).await.expect("answers");
     let body = tokio::spawn(async move { response.into_body().collect().await.is_err() });
     tokio::time::timeout(PATIENCE, l.stop()).await.expect("stops");
     assert!(tokio::time::timeout(PATIENCE, body).await.expect("ends").expect("no panic"), "broken");
@@ -144,7 +144,7 @@ async fn nonsense_is_answered() {
         ("GET", "/api/v1/%ff", Value::Null, 404),
         ("GET", "/openapi/v3/apis/none/v1", Value::Null, 404),
     ] {
-        let response = send(&l, request(method, path, body)).await.expect("answers");
+        let response = send(&l, request(method, path, &body)).await.expect("answers");
         assert_eq!(response.status(), code, "{method} {path}");
         assert_eq!(json_of(response).await["kind"], "Status", "{method} {path}");
     }

@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 /// How long any one thing may take before a test gives up on it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a command came to.
 #[derive(Debug)]

@@ -122,7 +122,7 @@ impl Audit {
         *self.lock().counts.entry((call.resource.plural.clone(), call.client.clone(), call.verb)).or_default() += 1;
     }
 
-    fn push(&self, record: Record) {
+    fn push(&self, record: &Record) {
         let observers = {
             let mut inner = self.lock();
             if inner.keep > 0 {
@@ -134,7 +134,7 @@ impl Audit {
             inner.observers.clone()
         };
         for observer in observers {
-            observer(&record);
+            observer(record);
         }
     }
 }
@@ -180,7 +180,7 @@ impl Pending {
     fn file(&mut self) {
         if let Some(mut record) = self.record.take() {
             record.done = self.core.options.clock.now();
-            self.core.audit.push(record);
+            self.core.audit.push(&record);
         }
     }
 }

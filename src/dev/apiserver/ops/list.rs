@@ -78,11 +78,11 @@ pub(super) fn list(state: &State, call: &Call, stale: Staleness) -> Result<Outco
         Some(token) => {
             let from = Continue::decode(token)
                 .ok_or_else(|| Status::bad_request("continue key is not valid: it was not made by this server"))?;
-            if let Some(at) = from.revision {
-                if at > current || store.readable(at).is_err() {
-                    let onward = Continue { revision: None, after: from.after };
-                    return Err(Status::expired_continue(onward.encode()));
-                }
+            if let Some(at) = from.revision
+                && (at > current || store.readable(at).is_err())
+            {
+                let onward = Continue { revision: None, after: from.after };
+                return Err(Status::expired_continue(onward.encode()));
             }
             (from.revision, Some(from.after))
         }

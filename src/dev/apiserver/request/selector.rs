@@ -80,7 +80,11 @@ fn field_is(object: &Value, path: &str, wanted: &str) -> bool {
     match found {
         None | Some(Value::Null) => wanted.is_empty(),
         Some(Value::String(s)) => s == wanted,
-        Some(other) => other.to_string() == wanted,
+        Some(other) => {
+            // A number or a boolean, by its JSON text.
+            let text = other.to_string();
+            text == wanted
+        }
     }
 }
 

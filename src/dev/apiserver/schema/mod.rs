@@ -70,7 +70,7 @@ pub(crate) struct Merge {
     /// The field that tells items apart; none for lists of plain values.
     pub(crate) key: Option<String>,
     /// Whether a patch is merged into it (it is put in its place otherwise).
-    pub(crate) merge: bool,
+    pub(crate) into: bool,
     /// Whether a merge keeps only the keys that the patch names (`retainKeys`).
     pub(crate) retain_keys: bool,
 }
@@ -99,6 +99,7 @@ pub(crate) struct Checks {
 
 /// What one value may be.
 #[derive(Debug, Clone, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an extension of its own")]
 pub(crate) struct Schema {
     /// The Go type's name, for decoding errors; empty where there is none.
     pub(crate) name: String,

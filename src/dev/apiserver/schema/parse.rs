@@ -96,7 +96,7 @@ fn extensions(map: &Map<String, Value>, out: &mut Schema) {
     if let Some(strategy) = text("x-kubernetes-patch-strategy") {
         out.merge = Merge {
             key: text("x-kubernetes-patch-merge-key").map(str::to_owned),
-            merge: strategy.split(',').any(|s| s == "merge"),
+            into: strategy.split(',').any(|s| s == "merge"),
             retain_keys: strategy.split(',').any(|s| s == "retainKeys"),
         };
     }
