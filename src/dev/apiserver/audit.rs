@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::request::{Call, Verb};
-use crate::clock::{Instant, SharedClock};
+use super::core::Core;
+use super::request::{Call, Sub, Verb};
+use crate::clock::Instant;
 
 /// One request, when it was done with.
 #[derive(Debug, Clone)]
@@ -121,7 +122,7 @@ impl Audit {
         *self.lock().counts.entry((call.resource.plural.clone(), call.client.clone(), call.verb)).or_default() += 1;
     }
 
-    fn push(&self, record: Record) {
+    fn push(&self, record: &Record) {
         let observers = {
             let mut inner = self.lock();
             if inner.keep > 0 {
@@ -133,22 +134,21 @@ impl Audit {
             inner.observers.clone()
         };
         for observer in observers {
-            observer(&record);
+            observer(record);
         }
     }
 }
 
 /// A request under way; recorded when it is done with, or dropped.
-pub(crate) struct Pending<'a> {
-    audit: &'a Audit,
-    clock: SharedClock,
+pub(crate) struct Pending {
+    core: Arc<Core>,
     record: Option<Record>,
 }
 
-impl<'a> Pending<'a> {
-    pub(crate) fn new(audit: &'a Audit, clock: &SharedClock, call: &Call) -> Self {
-        audit.arrived(call);
-        let now = clock.now();
+impl Pending {
+    pub(crate) fn new(core: Arc<Core>, call: &Call) -> Self {
+        core.audit.arrived(call);
+        let now = core.options.clock.now();
         let record = Record {
             arrived: now,
             done: now,
@@ -156,32 +156,37 @@ impl<'a> Pending<'a> {
             verb: call.verb,
             group: call.resource.group.clone(),
             resource: call.resource.plural.clone(),
-            subresource: call.sub.map(super::request::Sub::as_str),
+            subresource: call.sub.map(Sub::as_str),
             namespace: call.namespace.clone(),
             name: call.about().map(str::to_owned),
             code: None,
             revision: None,
         };
-        Self { audit, clock: clock.clone(), record: Some(record) }
+        Self { core, record: Some(record) }
     }
 
     /// The request was carried out.
     pub(crate) fn done(&mut self, code: u16, revision: Option<u64>, name: Option<String>) {
-        if let Some(mut record) = self.record.take() {
-            record.done = self.clock.now();
+        if let Some(record) = self.record.as_mut() {
             record.code = Some(code);
             record.revision = revision;
-            record.name = name.or(record.name);
-            self.audit.push(record);
+            if name.is_some() {
+                record.name = name;
+            }
+        }
+        self.file();
+    }
+
+    fn file(&mut self) {
+        if let Some(mut record) = self.record.take() {
+            record.done = self.core.options.clock.now();
+            self.core.audit.push(&record);
         }
     }
 }
 
-impl Drop for Pending<'_> {
+impl Drop for Pending {
     fn drop(&mut self) {
-        if let Some(mut record) = self.record.take() {
-            record.done = self.clock.now();
-            self.audit.push(record);
-        }
+        self.file();
     }
 }

@@ -43,9 +43,6 @@ enum Asked {
 /// A request that was carried out, before its answer is rendered.
 struct Done {
     outcome: Result<Outcome, Status>,
-    code: StatusCode,
-    revision: Option<u64>,
-    name: Option<String>,
     warnings: Vec<String>,
 }
 
@@ -106,6 +103,9 @@ impl Core {
             Some(_) => return Err(Status::no_such_path()),
         };
         query.selector.resolve(|path| resource.selectable(path))?;
+        if let (Verb::Watch, Some(name)) = (verb, &name) {
+            query.selector.only(name);
+        }
         let header = |key: http::header::HeaderName| {
             head.headers.get(key).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned()
         };
@@ -135,7 +135,7 @@ impl Core {
             call.body_name = peek_name(&call.body);
         }
         let plan = self.faults.plan(&call);
-        let mut pending = Pending::new(&self.audit, &self.options.clock, &call);
+        let mut pending = Pending::new(self.clone(), &call);
         for step in plan.before {
             match run(step).await? {
                 None => {}
@@ -146,18 +146,17 @@ impl Core {
             }
         }
         let done = match plan.late {
-            None => self.carry_out(&call, plan.stale),
+            None => self.carry_out(&call, plan.stale, pending),
             Some(late) => {
                 let (core, call, stale) = (self.clone(), call.clone(), plan.stale);
+                // On a task of its own it lands, and is recorded, whether or not anybody waits for it.
                 let task = tokio::spawn(async move {
                     tokio::time::sleep(late).await;
-                    core.carry_out(&call, stale)
+                    core.carry_out(&call, stale, pending)
                 });
                 task.await.map_err(|_| Disconnected)?
             }
         };
-        pending.done(done.code.as_u16(), done.revision, done.name.clone());
-        drop(pending);
         for step in plan.after {
             if let Some(status) = run(step).await? {
                 return Ok(refusal(&status));
@@ -166,7 +165,7 @@ impl Core {
         Ok(self.render(call, done))
     }
 
-    fn carry_out(&self, call: &Call, stale: Option<Staleness>) -> Done {
+    fn carry_out(&self, call: &Call, stale: Option<Staleness>, mut pending: Pending) -> Done {
         let mut state = self.state();
         let before = state.store.revision();
         let stale = stale.map(|s| match s {
@@ -182,7 +181,9 @@ impl Core {
             Err(status) => (status.code(), None),
         };
         let warnings = std::mem::take(&mut state.warnings);
-        Done { outcome, code, revision: (after > before).then_some(after), name, warnings }
+        drop(state);
+        pending.done(code.as_u16(), (after > before).then_some(after), name);
+        Done { outcome, warnings }
     }
 
     fn render(self: &Arc<Self>, call: Call, done: Done) -> Response<ResponseBody> {

@@ -19,6 +19,8 @@ pub struct Options {
     pub bookmark_every: Duration,
     /// How many changes the history keeps before the oldest are compacted.
     pub history: usize,
+    /// How many bytes of objects (as JSON) the history keeps before the oldest are compacted.
+    pub history_bytes: usize,
     /// How often the history is compacted, to where it stood one such period earlier. A real API server does so to
     /// etcd every five minutes.
     pub compact_every: Duration,
@@ -43,6 +45,7 @@ impl Default for Options {
             first_revision: 1,
             bookmark_every: Duration::from_mins(1),
             history: 20_000,
+            history_bytes: 128 * 1024 * 1024,
             compact_every: Duration::from_mins(5),
             max_body: 3 * 1024 * 1024,
             audit: 4096,

@@ -53,6 +53,8 @@ pub(crate) struct State {
     pub(crate) observers: Vec<CommitFn>,
     /// What the present request's client is to be warned of.
     pub(crate) warnings: Vec<String>,
+    /// When Events were last looked through for old ones.
+    pub(crate) expired: Instant,
     /// Whether managed fields are kept.
     pub(crate) managed_fields: bool,
 }
@@ -65,7 +67,8 @@ impl fmt::Debug for State {
 
 impl State {
     pub(crate) fn new(options: &Options) -> Self {
-        let window = Window { changes: options.history.max(8), age: options.compact_every };
+        let window =
+            Window { changes: options.history.max(8), bytes: options.history_bytes, age: options.compact_every };
         let mut store = Store::new(options.first_revision.max(1), window, Instant::now());
         let registry = Registry::builtin(&mut store);
         Self {
@@ -76,6 +79,7 @@ impl State {
             denied: Vec::new(),
             observers: Vec::new(),
             warnings: Vec::new(),
+            expired: Instant::now(),
             managed_fields: options.managed_fields,
         }
     }

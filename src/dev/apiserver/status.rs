@@ -265,11 +265,6 @@ impl Status {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", text)
     }
 
-    /// 500.
-    pub(crate) fn internal(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
-    }
-
     /// The Status that goes with a code that a fault rule asks for.
     pub(crate) fn of_code(code: StatusCode, retry_after: Option<u64>) -> Self {
         let (reason, message) = match code.as_u16() {

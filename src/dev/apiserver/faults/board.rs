@@ -248,8 +248,9 @@ impl Faults {
         self.board.lock().cut(&self.client, which, how)
     }
 
-    /// How many watches are open.
-    pub fn open_watches(&self) -> usize {
-        self.board.lock().open.values().filter(|o| is_for(&self.client, &o.call.client)).count()
+    /// How many of the open watches the match covers.
+    pub fn open_watches(&self, which: &Match) -> usize {
+        let inner = self.board.lock();
+        inner.open.values().filter(|o| is_for(&self.client, &o.call.client) && which.covers(&o.call, None)).count()
     }
 }

@@ -15,7 +15,7 @@ mod rule;
 
 use std::time::Duration;
 
-pub(crate) use board::{Board, Control, Plan, Step, WatchTicket};
+pub(crate) use board::{Board, Control, Step, WatchTicket};
 pub use board::{Faults, RuleId};
 pub use rule::Match;
 

@@ -141,7 +141,7 @@ impl Match {
     /// `fired`.
     pub(super) fn fires(&self, seen: u64, fired: u64, rng: &mut fastrand::Rng) -> bool {
         self.nth.is_none_or(|n| n == seen)
-            && self.every.is_none_or(|k| seen % k == 0)
+            && self.every.is_none_or(|k| seen.is_multiple_of(k))
             && self.times.is_none_or(|n| fired < n)
             && self.probability.is_none_or(|p| rng.f64() < p)
     }

@@ -27,6 +27,7 @@ pub(crate) type Prepare = fn(&mut Value, Option<&Value>);
 
 /// How writes of a kind behave: what upstream calls its strategy.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a rule of its own, by upstream's name")]
 pub(crate) struct Rules {
     /// A PUT of what is not there makes it (`AllowCreateOnUpdate`).
     pub(crate) create_on_update: bool,

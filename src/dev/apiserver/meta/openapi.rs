@@ -122,6 +122,7 @@ fn published(value: &Value) -> Value {
                     ("$ref", Some(name)) => {
                         out.insert("allOf".into(), json!([{"$ref": reference(name)}]));
                     }
+                    ("x-proto" | "x-proto-optional", _) => {}
                     ("format", Some("time" | "micro-time")) => {
                         out.insert(key.clone(), "date-time".into());
                     }
@@ -131,10 +132,10 @@ fn published(value: &Value) -> Value {
                 }
             }
             // A reference that stands alone is one.
-            if out.len() == 1 {
-                if let Some(only) = out.get("allOf").and_then(|a| a.get(0)).filter(|_| map.contains_key("$ref")) {
-                    return only.clone();
-                }
+            if out.len() == 1
+                && let Some(only) = out.get("allOf").and_then(|a| a.get(0)).filter(|_| map.contains_key("$ref"))
+            {
+                return only.clone();
             }
             Value::Object(out)
         }

@@ -7,7 +7,7 @@ use crate::dev::apiserver::object::{meta_mut, object_mut};
 use crate::dev::apiserver::request::Call;
 use crate::dev::apiserver::request::query::FieldValidation;
 use crate::dev::apiserver::schema::decode::{Report, decode};
-use crate::dev::apiserver::schema::{self, structural};
+use crate::dev::apiserver::schema::{self, Schema, proto, structural};
 use crate::dev::apiserver::state::State;
 use crate::dev::apiserver::status::{FieldError, Status};
 
@@ -17,9 +17,12 @@ fn is_yaml(content_type: &str) -> bool {
     media == "application/yaml" || media.ends_with("+yaml")
 }
 
-/// Reads a body as JSON, or as YAML where the content type says so.
-pub(super) fn json(call: &Call) -> Result<Value, Status> {
+/// Reads a body as JSON, or as YAML or protobuf where the content type says so.
+pub(super) fn json(call: &Call, schema: &Schema) -> Result<Value, Status> {
     let media = call.content_type.split(';').next().unwrap_or_default().trim();
+    if media == proto::MEDIA && proto::known(schema) {
+        return proto::decode(&call.body, schema).map_err(Status::bad_request);
+    }
     if is_yaml(media) {
         return crate::dev::apiserver::yaml::parse(&call.body)
             .map_err(|e| Status::bad_request(format!("error decoding YAML: {e}")));
@@ -37,7 +40,7 @@ pub(super) fn json(call: &Call) -> Result<Value, Status> {
 
 /// Reads the object in a body.
 pub(super) fn body(state: &mut State, call: &Call) -> Result<Value, Status> {
-    let value = json(call)?;
+    let value = json(call, &call.resource.schema)?;
     object(state, call, value)
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::{Outcome, Page, reap};
+use super::{Outcome, Page, decode, reap};
 use crate::dev::apiserver::object::{Key, Object, has_finalizers};
 use crate::dev::apiserver::request::Call;
+use crate::dev::apiserver::schema::builtin;
 use crate::dev::apiserver::state::State;
 use crate::dev::apiserver::status::{FieldError, Status, deleted};
 
@@ -25,8 +26,7 @@ impl DeleteOptions {
         let mut out = Self { dry_run: call.query.dry_run, ..Self::default() };
         let mut policy = call.query.propagation_policy.clone();
         if !call.body.is_empty() {
-            let body: Value = serde_json::from_slice(&call.body)
-                .map_err(|e| Status::bad_request(format!("cannot read DeleteOptions: json parse error: {e}")))?;
+            let body = decode::json(call, builtin::schema(builtin::DELETE_OPTIONS))?;
             let text = |at: Option<&Value>| at.and_then(Value::as_str).map(str::to_owned);
             let preconditions = body.get("preconditions");
             out.uid = text(preconditions.and_then(|p| p.get("uid")));

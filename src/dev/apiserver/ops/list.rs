@@ -68,20 +68,25 @@ pub(super) fn list(state: &State, call: &Call, stale: Staleness) -> Result<Outco
     if let Some(w) = wanted.filter(|w| *w > current) {
         return Err(Status::too_large_revision(w, current));
     }
+    // With a limit, a revision without further words is meant to the letter; without one it is a lower bound.
+    let exact = q.version_match == Some(Match::Exact)
+        || (q.version_match.is_none() && q.limit.is_some() && wanted.is_some_and(|w| w > 0));
     let (at, after) = match &q.continue_token {
+        Some(_) if wanted.is_some_and(|w| w > 0) || q.version_match.is_some() => {
+            return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+        }
         Some(token) => {
             let from = Continue::decode(token)
                 .ok_or_else(|| Status::bad_request("continue key is not valid: it was not made by this server"))?;
-            if let Some(at) = from.revision {
-                if at > current || store.readable(at).is_err() {
-                    let onward = Continue { revision: None, after: from.after };
-                    return Err(Status::expired_continue(onward.encode()));
-                }
+            if let Some(at) = from.revision
+                && (at > current || store.readable(at).is_err())
+            {
+                let onward = Continue { revision: None, after: from.after };
+                return Err(Status::expired_continue(onward.encode()));
             }
             (from.revision, Some(from.after))
         }
-        // With a limit, and in the words `Exact`, a revision is meant to the letter.
-        None if q.version_match == Some(Match::Exact) => {
+        None if exact => {
             let at = wanted.filter(|w| *w > 0).ok_or_else(|| {
                 Status::bad_request(
                     "resourceVersionMatch: Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \

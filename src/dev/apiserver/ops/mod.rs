@@ -4,6 +4,7 @@ mod bootstrap;
 mod create;
 mod decode;
 mod delete;
+mod expire;
 mod list;
 mod patch;
 mod read;

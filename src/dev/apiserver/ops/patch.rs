@@ -22,7 +22,7 @@ pub(super) fn patch(state: &mut State, call: &Call) -> Result<Outcome, Status> {
     }
     let form = patch::form(&call.content_type, &call.resource)?;
     let change = match form {
-        Form::Apply => decode::json(call)?,
+        Form::Apply => decode::json(call, &call.resource.schema)?,
         _ => serde_json::from_slice(&call.body)
             .map_err(|e| Status::bad_request(format!("error decoding patch: json parse error: {e}")))?,
     };

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{Outcome, decode};
 use crate::dev::apiserver::object::Key;
 use crate::dev::apiserver::request::Call;
+use crate::dev::apiserver::schema::builtin;
 use crate::dev::apiserver::state::State;
 use crate::dev::apiserver::status::{FieldError, Status};
 
@@ -20,7 +21,7 @@ pub(super) fn create(state: &mut State, call: &Call) -> Result<Outcome, Status> 
     let account = state
         .get(&call.resource, &Key::new(call.ns(), call.named()))
         .ok_or_else(|| Status::not_found(&call.resource, call.named()))?;
-    let request = decode::json(call)?;
+    let request = decode::json(call, builtin::schema(builtin::TOKEN_REQUEST))?;
     let spec = request.get("spec").cloned().unwrap_or_else(|| json!({}));
     let lasts = spec.get("expirationSeconds").and_then(Value::as_i64).unwrap_or(LASTS);
     if !(600..=1 << 32).contains(&lasts) {

@@ -7,7 +7,7 @@ use crate::dev::apiserver::object::Object;
 use crate::dev::apiserver::request::Call;
 use crate::dev::apiserver::request::query::Match;
 use crate::dev::apiserver::state::State;
-use crate::dev::apiserver::status::Status;
+use crate::dev::apiserver::status::{FieldError, Status};
 
 /// A watch that has been let in.
 #[derive(Debug)]
@@ -36,26 +36,20 @@ pub(super) fn open(state: &State, call: &Call, stale: Staleness) -> Result<Outco
     let current = store.revision();
     let streams = q.send_initial_events == Some(true);
     match (q.send_initial_events, q.version_match) {
-        (Some(_), Some(Match::NotOlderThan)) if streams && !q.bookmarks => {
-            return Err(Status::bad_request(
-                "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents: Forbidden: sendInitialEvents requires \
-                 allowWatchBookmarks",
-            ));
+        (None, None) | (Some(_), Some(Match::NotOlderThan)) => {}
+        (None, Some(_)) => {
+            return Err(invalid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
         }
-        (None | Some(_), Some(Match::Exact)) | (None, Some(_)) | (Some(_), None) => {
-            return Err(Status::bad_request(
-                "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents and \
-                 resourceVersionMatch=NotOlderThan go together in a watch",
-            ));
+        (Some(_), _) => {
+            return Err(invalid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
         }
-        _ => {}
     }
     let from = q.resource_version.filter(|v| *v > 0);
     let shows = streams || (from.is_none() && q.send_initial_events != Some(false));
     let table = store.table(call.resource.table);
     let mut opened = Opened {
         initial: Vec::new(),
-        mark_initial: streams,
+        mark_initial: streams && q.bookmarks,
         after: current,
         incarnation: store.incarnation(),
         too_old: None,
@@ -82,4 +76,8 @@ pub(super) fn open(state: &State, call: &Call, stale: Staleness) -> Result<Outco
         }
     }
     Ok(Outcome::Watch(opened))
+}
+
+fn invalid(why: &str) -> Status {
+    Status::invalid("meta.k8s.io", "ListOptions", "", &[FieldError::forbidden("resourceVersionMatch", why)])
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::{Outcome, decode, reap};
+use super::{Outcome, decode, expire, reap};
 use crate::dev::apiserver::kinds::Resource;
 use crate::dev::apiserver::managed::{self, Writer};
 use crate::dev::apiserver::object::{
@@ -24,6 +24,13 @@ pub(super) enum Tracking {
     Here,
     /// They stand in the object already: server-side apply has noted them.
     Done,
+}
+
+/// The largest object that etcd takes, in bytes.
+const OBJECT_MAX: usize = 1536 * 1024;
+
+fn too_large() -> Status {
+    Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", "etcdserver: request is too large")
 }
 
 /// Settles the namespace: the path's, which the body may repeat.
@@ -99,10 +106,14 @@ pub(super) fn store_new(
             status
         });
     }
+    if call.body.len() > OBJECT_MAX / 2 && new.to_string().len() > OBJECT_MAX {
+        return Err(too_large());
+    }
     track(state, call, &mut new, None, tracking);
     if call.query.dry_run {
         return Ok(Outcome::Draft(code, new));
     }
+    expire::expire(state, call);
     Ok(Outcome::Object(code, state.put(call, resource, key, new)))
 }
 
@@ -157,6 +168,9 @@ pub(super) fn store_over(
     track(state, call, &mut new, Some(old.value()), tracking);
     if call.query.dry_run {
         return Ok(Outcome::Draft(StatusCode::OK, new));
+    }
+    if call.body.len() > OBJECT_MAX / 2 && new.to_string().len() > OBJECT_MAX {
+        return Err(too_large());
     }
     if new == *old.value() {
         // Nothing changes: nothing is written, and the resourceVersion stays.

@@ -11,6 +11,8 @@ pub(crate) use strategic::strategic;
 
 /// The most operations that a JSON patch may have.
 const OPERATIONS_MAX: usize = 10_000;
+/// The most bytes that the copies of a JSON patch may add, as upstream bounds them.
+const COPIED_MAX: usize = 3 * 1024 * 1024;
 
 /// The form of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,25 @@ pub(crate) fn form(content_type: &str, resource: &Resource) -> Result<Form, Stat
     }
 }
 
+/// Carries out a JSON patch. Copies are counted, since a few of them can double a document many times over.
+fn json(document: &mut Value, operations: &[json_patch::PatchOperation]) -> Result<(), Status> {
+    let mut copied = 0;
+    for operation in operations {
+        if let json_patch::PatchOperation::Copy(copy) = operation {
+            copied += document.pointer(copy.from.as_str()).map_or(0, |v| v.to_string().len());
+            if copied > COPIED_MAX {
+                let text = format!("Unable to complete: the accumulated size increase of copies is over {COPIED_MAX}");
+                return Err(Status::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", text));
+            }
+        }
+        json_patch::patch(document, std::slice::from_ref(operation)).map_err(|e| {
+            let text = format!("the server rejected our request due to an error in our request: {e}");
+            Status::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", text)
+        })?;
+    }
+    Ok(())
+}
+
 /// The object that a patch (of a form other than apply) makes of `old`.
 pub(crate) fn patched(form: Form, resource: &Resource, old: &Value, patch: &Value) -> Result<Value, Status> {
     let mut new = old.clone();
@@ -57,10 +78,7 @@ pub(crate) fn patched(form: Form, resource: &Resource, old: &Value, patch: &Valu
                 );
                 return Err(Status::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", text));
             }
-            json_patch::patch(&mut new, &operations).map_err(|e| {
-                let text = format!("the server rejected our request due to an error in our request: {e}");
-                Status::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", text)
-            })?;
+            json(&mut new, &operations)?;
         }
         Form::Merge | Form::Apply => {
             if !patch.is_object() {

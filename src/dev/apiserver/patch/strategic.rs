@@ -52,7 +52,7 @@ fn merge(old: &mut Value, patch: &Map<String, Value>, schema: &Schema, path: &st
                 map.remove(key);
             }
             (Some(there @ Value::Object(_)), Value::Object(change)) => merge(there, change, known, &at)?,
-            (Some(Value::Array(there)), Value::Array(change)) if known.merge.merge => {
+            (Some(Value::Array(there)), Value::Array(change)) if known.merge.into => {
                 merge_list(there, change, known, &at)?;
             }
             (_, change) => {
@@ -78,7 +78,7 @@ fn fresh(change: &Value, schema: &Schema, path: &str) -> Result<Value, String> {
             merge(&mut new, patch, schema, path)?;
             Ok(new)
         }
-        Value::Array(items) if schema.merge.merge => {
+        Value::Array(items) if schema.merge.into => {
             let mut new = Vec::new();
             merge_list(&mut new, items, schema, path)?;
             Ok(Value::Array(new))
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::dev::apiserver::schema::builtin;
 
-    fn pod(old: Value, patch: Value) -> Result<Value, String> {
+    fn pod(old: &Value, patch: &Value) -> Result<Value, String> {
         let mut new = json!({ "spec": old });
         let patch = json!({ "spec": patch });
         strategic(&mut new, patch.as_object().expect("a map"), builtin::schema("io.k8s.api.core.v1.Pod"))?;
@@ -177,8 +177,8 @@ mod tests {
     fn lists_merge_by_their_key() {
         let old = json!({"containers": [{"name": "a", "image": "1", "args": ["x"]}, {"name": "b", "image": "1"}]});
         let new = pod(
-            old.clone(),
-            json!({"containers": [{"name": "a", "image": "2", "args": ["y"]}, {"name": "c", "image": "3"}]}),
+            &old,
+            &json!({"containers": [{"name": "a", "image": "2", "args": ["y"]}, {"name": "c", "image": "3"}]}),
         );
         assert_eq!(
             new,
@@ -186,18 +186,18 @@ mod tests {
                 {"name": "a", "image": "2", "args": ["y"]}, {"name": "b", "image": "1"}, {"name": "c", "image": "3"},
             ]}))
         );
-        let new = pod(old.clone(), json!({"containers": [{"name": "a", "$patch": "delete"}]}));
+        let new = pod(&old, &json!({"containers": [{"name": "a", "$patch": "delete"}]}));
         assert_eq!(new, Ok(json!({"containers": [{"name": "b", "image": "1"}]})));
-        let new = pod(old.clone(), json!({"containers": [{"name": "z"}, {"$patch": "replace"}]}));
+        let new = pod(&old, &json!({"containers": [{"name": "z"}, {"$patch": "replace"}]}));
         assert_eq!(new, Ok(json!({"containers": [{"name": "z"}]})));
-        assert!(pod(old, json!({"containers": [{"image": "2"}]})).is_err());
+        assert!(pod(&old, &json!({"containers": [{"image": "2"}]})).is_err());
     }
 
     #[test]
     fn other_lists_are_replaced_and_nulls_delete() {
         let old = json!({"tolerations": [{"key": "a"}], "nodeName": "n", "nodeSelector": {"a": "b", "c": "d"}});
         let new =
-            pod(old, json!({"tolerations": [{"key": "b"}], "nodeName": null, "nodeSelector": {"a": null, "e": "f"}}));
+            pod(&old, &json!({"tolerations": [{"key": "b"}], "nodeName": null, "nodeSelector": {"a": null, "e": "f"}}));
         assert_eq!(new, Ok(json!({"tolerations": [{"key": "b"}], "nodeSelector": {"c": "d", "e": "f"}})));
     }
 
@@ -215,8 +215,8 @@ mod tests {
     fn directives() {
         let old = json!({"containers": [{"name": "a"}, {"name": "b"}, {"name": "s"}, {"name": "c"}]});
         let new = pod(
-            old,
-            json!({"containers": [{"name": "d"}], "$setElementOrder/containers": [
+            &old,
+            &json!({"containers": [{"name": "d"}], "$setElementOrder/containers": [
                 {"name": "d"}, {"name": "c"}, {"name": "a"}, {"name": "b"},
             ]}),
         )
@@ -225,13 +225,13 @@ mod tests {
             new["containers"].as_array().expect("a list").iter().filter_map(|c| c["name"].as_str()).collect();
         assert_eq!(names, ["d", "c", "a", "b", "s"]);
         let replaced =
-            pod(json!({"nodeSelector": {"a": "b"}}), json!({"nodeSelector": {"$patch": "replace", "c": "d"}}));
+            pod(&json!({"nodeSelector": {"a": "b"}}), &json!({"nodeSelector": {"$patch": "replace", "c": "d"}}));
         assert_eq!(replaced, Ok(json!({"nodeSelector": {"c": "d"}})));
         let retained = pod(
-            json!({"volumes": [{"name": "v", "emptyDir": {}}]}),
-            json!({"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/"}}]}),
+            &json!({"volumes": [{"name": "v", "emptyDir": {}}]}),
+            &json!({"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/"}}]}),
         );
         assert_eq!(retained, Ok(json!({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]})));
-        assert!(pod(json!({}), json!({"nodeSelector": {"$patch": "odd"}})).is_err());
+        assert!(pod(&json!({}), &json!({"nodeSelector": {"$patch": "odd"}})).is_err());
     }
 }

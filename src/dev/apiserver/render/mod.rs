@@ -93,7 +93,7 @@ impl Form {
             Of::Table(include) => {
                 let meta = json!({"resourceVersion": super::object::meta_str(stored, "resourceVersion")});
                 let row = table::row(resource, stored, include, self.clock.wall());
-                to_bytes(&table::table(resource, meta, vec![row], true))
+                to_bytes(&table::table(resource, &meta, &[row], true))
             }
         }
     }
@@ -110,8 +110,8 @@ impl Form {
         }
         if let Of::Table(include) = self.of {
             let now = self.clock.wall();
-            let rows = page.items.iter().map(|o| table::row(resource, o.value(), include, now)).collect();
-            return to_bytes(&table::table(resource, Value::Object(meta), rows, true));
+            let rows: Vec<Value> = page.items.iter().map(|o| table::row(resource, o.value(), include, now)).collect();
+            return to_bytes(&table::table(resource, &Value::Object(meta), &rows, true));
         }
         let (kind, version) = match self.of {
             Of::Metadata => ("PartialObjectMetadataList", META_VERSION.to_owned()),

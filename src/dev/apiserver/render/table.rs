@@ -8,7 +8,7 @@ use crate::dev::apiserver::kinds::{Cell, Resource};
 use crate::dev::apiserver::object::meta_str;
 
 /// A table of rows.
-pub(super) fn table(resource: &Resource, meta: Value, rows: Vec<Value>, columns: bool) -> Value {
+pub(super) fn table(resource: &Resource, meta: &Value, rows: &[Value], columns: bool) -> Value {
     let definitions: Vec<Value> = resource
         .columns
         .iter()

@@ -74,26 +74,30 @@ mod tests {
         }
     }
 
-    fn s(x: &str) -> Option<String> {
+    #[allow(clippy::unnecessary_wraps, reason = "it stands where options stand")]
+    fn some(x: &str) -> Option<String> {
         Some(x.to_owned())
     }
 
     #[test]
     fn resources() {
         assert_eq!(res("/api/v1/namespaces"), ("/v1".into(), "namespaces".into(), None, None, None));
-        assert_eq!(res("/api/v1/namespaces/a"), ("/v1".into(), "namespaces".into(), None, s("a"), None));
-        assert_eq!(res("/api/v1/namespaces/a/status"), ("/v1".into(), "namespaces".into(), None, s("a"), s("status")));
-        assert_eq!(res("/api/v1/namespaces/a/configmaps"), ("/v1".into(), "configmaps".into(), s("a"), None, None));
+        assert_eq!(res("/api/v1/namespaces/a"), ("/v1".into(), "namespaces".into(), None, some("a"), None));
+        assert_eq!(
+            res("/api/v1/namespaces/a/status"),
+            ("/v1".into(), "namespaces".into(), None, some("a"), some("status"))
+        );
+        assert_eq!(res("/api/v1/namespaces/a/configmaps"), ("/v1".into(), "configmaps".into(), some("a"), None, None));
         assert_eq!(
             res("/apis/coordination.k8s.io/v1/namespaces/a/leases/b.c"),
-            ("coordination.k8s.io/v1".into(), "leases".into(), s("a"), s("b.c"), None)
+            ("coordination.k8s.io/v1".into(), "leases".into(), some("a"), some("b.c"), None)
         );
         assert_eq!(res("/apis/x.io/v1/widgets"), ("x.io/v1".into(), "widgets".into(), None, None, None));
         assert_eq!(
             res("/apis/x.io/v1/namespaces/a/widgets/w/status"),
-            ("x.io/v1".into(), "widgets".into(), s("a"), s("w"), s("status"))
+            ("x.io/v1".into(), "widgets".into(), some("a"), some("w"), some("status"))
         );
-        assert_eq!(res("/api/v1/namespaces/a%2Fb").3, s("a/b"));
+        assert_eq!(res("/api/v1/namespaces/a%2Fb").3, some("a/b"));
     }
 
     #[test]

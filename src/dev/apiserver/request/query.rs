@@ -24,6 +24,7 @@ pub(crate) enum FieldValidation {
 
 /// The options of all verbs. Those that a verb does not know are ignored, as upstream does.
 #[derive(Debug, Clone, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Query {
     pub(crate) watch: bool,
     pub(crate) resource_version: Option<u64>,

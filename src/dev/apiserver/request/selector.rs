@@ -50,6 +50,11 @@ impl Selector {
         Ok(())
     }
 
+    /// Narrows it to one name.
+    pub(crate) fn only(&mut self, name: &str) {
+        self.fields.push(("metadata.name".to_owned(), true, name.to_owned()));
+    }
+
     /// Whether an object is selected.
     pub(crate) fn matches(&self, object: &Value) -> bool {
         if self.is_everything() {
@@ -75,7 +80,11 @@ fn field_is(object: &Value, path: &str, wanted: &str) -> bool {
     match found {
         None | Some(Value::Null) => wanted.is_empty(),
         Some(Value::String(s)) => s == wanted,
-        Some(other) => other.to_string() == wanted,
+        Some(other) => {
+            // A number or a boolean, by its JSON text.
+            let text = other.to_string();
+            text == wanted
+        }
     }
 }
 

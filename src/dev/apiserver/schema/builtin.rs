@@ -12,6 +12,11 @@ pub(crate) const LEASE: &str = "io.k8s.api.coordination.v1.Lease";
 /// The definition of ObjectMeta.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
+/// The definition of a TokenRequest.
+pub(crate) const TOKEN_REQUEST: &str = "io.k8s.api.authentication.v1.TokenRequest";
+/// The definition of DeleteOptions.
+pub(crate) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+
 /// All definitions, by name, with `$ref` as the bare name of another.
 pub(crate) static DEFINITIONS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let mut all = Map::new();
@@ -52,7 +57,7 @@ mod tests {
 
     #[test]
     fn every_definition_is_read_and_every_reference_leads_somewhere() {
-        assert_eq!(DEFINITIONS.len(), 34, "{:?}", DEFINITIONS.keys().collect::<Vec<_>>());
+        assert_eq!(DEFINITIONS.len(), 36, "{:?}", DEFINITIONS.keys().collect::<Vec<_>>());
         let mut refs = Vec::new();
         for value in DEFINITIONS.values() {
             collect(value, &mut refs);

@@ -67,7 +67,7 @@ fn walk(value: &mut Value, schema: &Schema, at: &mut Place<'_>, report: &mut Rep
         )
     };
     match (schema.ty, &mut *value) {
-        (Type::Any, Value::Object(_)) | (Type::Object, Value::Object(_)) => fields(value, schema, at, report),
+        (Type::Any | Type::Object, Value::Object(_)) => fields(value, schema, at, report),
         (Type::Any, _) => {}
         (Type::Array, Value::Array(items)) => {
             for (i, item) in items.iter_mut().enumerate() {

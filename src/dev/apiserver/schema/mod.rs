@@ -6,6 +6,7 @@
 pub(crate) mod builtin;
 pub(crate) mod decode;
 mod parse;
+pub(crate) mod proto;
 pub(crate) mod structural;
 #[cfg(test)]
 mod tests;
@@ -69,7 +70,7 @@ pub(crate) struct Merge {
     /// The field that tells items apart; none for lists of plain values.
     pub(crate) key: Option<String>,
     /// Whether a patch is merged into it (it is put in its place otherwise).
-    pub(crate) merge: bool,
+    pub(crate) into: bool,
     /// Whether a merge keeps only the keys that the patch names (`retainKeys`).
     pub(crate) retain_keys: bool,
 }
@@ -98,6 +99,7 @@ pub(crate) struct Checks {
 
 /// What one value may be.
 #[derive(Debug, Clone, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an extension of its own")]
 pub(crate) struct Schema {
     /// The Go type's name, for decoding errors; empty where there is none.
     pub(crate) name: String,
@@ -119,6 +121,10 @@ pub(crate) struct Schema {
     /// For server-side apply, the map is one value.
     pub(crate) atomic: bool,
     pub(crate) merge: Merge,
+    /// The field's number in the protobuf form; 0 where it has none.
+    pub(crate) proto: u64,
+    /// In the protobuf form, Go leaves it out when it is not set.
+    pub(crate) proto_optional: bool,
 }
 
 static ANY: LazyLock<Arc<Schema>> = LazyLock::new(|| Arc::new(Schema { preserve: true, ..Schema::default() }));

@@ -86,13 +86,17 @@ fn extensions(map: &Map<String, Value>, out: &mut Schema) {
         Some(_) => out.list = List::Atomic,
         None => {}
     }
+    if let Some(number) = map.get("x-proto").and_then(Value::as_u64) {
+        out.proto = number;
+        out.proto_optional = map.get("x-proto-optional") == Some(&Value::Bool(true));
+    }
     if text("x-kubernetes-map-type") == Some("atomic") {
         out.atomic = true;
     }
     if let Some(strategy) = text("x-kubernetes-patch-strategy") {
         out.merge = Merge {
             key: text("x-kubernetes-patch-merge-key").map(str::to_owned),
-            merge: strategy.split(',').any(|s| s == "merge"),
+            into: strategy.split(',').any(|s| s == "merge"),
             retain_keys: strategy.split(',').any(|s| s == "retainKeys"),
         };
     }

@@ -41,10 +41,10 @@ pub(crate) fn default(value: &mut Value, schema: &Schema) {
     match value {
         Value::Object(map) => {
             for (key, field) in &schema.properties {
-                if let Some(default) = &field.default {
-                    if map.get(key).is_none_or(|v| v.is_null() && !field.nullable) {
-                        map.insert(key.clone(), default.clone());
-                    }
+                if let Some(default) = &field.default
+                    && map.get(key).is_none_or(|v| v.is_null() && !field.nullable)
+                {
+                    map.insert(key.clone(), default.clone());
                 }
             }
             for (key, child) in map.iter_mut() {
@@ -104,11 +104,11 @@ fn node(map: &Map<String, Value>, path: &str, root: bool, depth: usize, out: &mu
         let msg = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
         out.push(FieldError::forbidden(format!("{path}.uniqueItems"), msg));
     }
-    if let Some(pattern) = map.get("pattern").and_then(Value::as_str) {
-        if regex::Regex::new(pattern).is_err() {
-            let msg = "must be a valid regular expression, but isn't";
-            out.push(FieldError::invalid(format!("{path}.pattern"), &pattern.into(), msg));
-        }
+    if let Some(pattern) = map.get("pattern").and_then(Value::as_str)
+        && regex::Regex::new(pattern).is_err()
+    {
+        let msg = "must be a valid regular expression, but isn't";
+        out.push(FieldError::invalid(format!("{path}.pattern"), &pattern.into(), msg));
     }
     if ty == "array" && !map.get("items").is_some_and(Value::is_object) {
         out.push(FieldError::required(format!("{path}.items"), "must be specified"));

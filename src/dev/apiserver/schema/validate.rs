@@ -142,21 +142,21 @@ fn limits(value: &Value, c: &Checks, path: &str, out: &mut Vec<FieldError>) {
             bad(format!("should match '{pattern}'"));
         }
     }
-    if let Some(items) = value.as_array() {
-        if let Some(min) = c.min_items.filter(|min| len(items.len()) < *min) {
-            bad(format!("should have at least {min} items"));
-        }
+    if let Some(items) = value.as_array()
+        && let Some(min) = c.min_items.filter(|min| len(items.len()) < *min)
+    {
+        bad(format!("should have at least {min} items"));
     }
-    if let Some(map) = value.as_object() {
-        if let Some(min) = c.min_properties.filter(|min| len(map.len()) < *min) {
-            bad(format!("should have at least {min} properties"));
-        }
+    if let Some(map) = value.as_object()
+        && let Some(min) = c.min_properties.filter(|min| len(map.len()) < *min)
+    {
+        bad(format!("should have at least {min} properties"));
     }
     // These have words of their own.
-    if let Some(text) = value.as_str() {
-        if let Some(max) = c.max_length.filter(|max| len(text.chars().count()) > *max) {
-            out.push(FieldError::too_long(path, usize::try_from(max).unwrap_or(usize::MAX)));
-        }
+    if let Some(text) = value.as_str()
+        && let Some(max) = c.max_length.filter(|max| len(text.chars().count()) > *max)
+    {
+        out.push(FieldError::too_long(path, usize::try_from(max).unwrap_or(usize::MAX)));
     }
     let count = value.as_array().map(Vec::len).zip(c.max_items).map(|(n, max)| (n, max, "items"));
     let count = count.or_else(|| {

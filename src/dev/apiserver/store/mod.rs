@@ -3,7 +3,7 @@
 //! # Guarantees
 //! - One revision for all kinds; each committed change raises it by one, and nothing else does.
 //! - Every revision from the last compaction on can be read back: the present plus the log, undone.
-//! - The log is bounded, by number and by age. What falls out of it raises the compacted revision, so a reader learns
+//! - The log is bounded, by number, by size and by age. What falls out of it raises the compacted revision, so a reader learns
 //!   that it missed something (410) instead of missing it.
 //!
 //! # Assumptions
@@ -41,6 +41,8 @@ pub(crate) struct Compacted {
 pub(crate) struct Window {
     /// Changes kept, over all tables.
     pub(crate) changes: usize,
+    /// Bytes kept, over all tables, as JSON.
+    pub(crate) bytes: usize,
     /// How long a change can be asked for at least; etcd is compacted by the API server in this way.
     pub(crate) age: Duration,
 }
@@ -55,6 +57,7 @@ pub(crate) struct Store {
     names: Vec<(String, String)>,
     window: Window,
     logged: usize,
+    logged_bytes: usize,
     /// The last tick of the compaction by age, and the revisions that were newest then and one tick earlier.
     mark: (Instant, u64, u64),
 }
@@ -69,6 +72,7 @@ impl Store {
             names: Vec::new(),
             window,
             logged: 0,
+            logged_bytes: 0,
             mark: (now, revision, revision),
         }
     }
@@ -102,27 +106,22 @@ impl Store {
         &self.tables[id.0]
     }
 
-    /// All tables there are.
-    pub(crate) fn table_ids(&self) -> impl Iterator<Item = TableId> + use<> {
-        (0..self.tables.len()).map(TableId)
-    }
-
     /// Writes a version of an object; the answer is the version as stored.
     pub(crate) fn put(&mut self, id: TableId, key: Key, value: Value, now: Instant) -> Arc<Object> {
         self.age(now);
         self.revision += 1;
         let object = Object::new(key, self.revision, value);
-        self.tables[id.0].put(object.clone(), now);
-        self.log_grew(id);
+        let bytes = self.tables[id.0].put(object.clone(), now);
+        self.log_grew(id, bytes);
         object
     }
 
     /// Removes an object; the answer is its last content at the revision of the deletion.
     pub(crate) fn delete(&mut self, id: TableId, key: &Key, now: Instant) -> Option<Arc<Object>> {
         self.age(now);
-        let gone = self.tables[id.0].delete(key, self.revision + 1, now)?;
+        let (gone, bytes) = self.tables[id.0].delete(key, self.revision + 1, now)?;
         self.revision += 1;
-        self.log_grew(id);
+        self.log_grew(id, bytes);
         Some(gone)
     }
 
@@ -138,20 +137,25 @@ impl Store {
     fn forget(&mut self, revision: u64) {
         self.compact(revision);
         for table in &mut self.tables {
-            self.logged -= table.forget(revision);
+            let (changes, bytes) = table.forget(revision);
+            self.logged -= changes;
+            self.logged_bytes -= bytes;
         }
         for table in &self.tables {
             table.wake(self.revision);
         }
     }
 
-    fn log_grew(&mut self, id: TableId) {
+    fn log_grew(&mut self, id: TableId, bytes: usize) {
         self.logged += 1;
+        self.logged_bytes += bytes;
         self.tables[id.0].wake(self.revision);
-        if self.logged > self.window.changes {
-            // Revisions in the log are without gaps, so dropping a quarter of the window is one compaction.
-            let keep = (self.window.changes - self.window.changes / 4) as u64;
-            self.forget(self.revision.saturating_sub(keep.max(1)));
+        let Window { changes, bytes, .. } = self.window;
+        // Revisions in the log are without gaps, so so many changes are so many revisions. What goes over the bound
+        // takes a quarter of the log along, so that this is rare.
+        let kept = self.logged as u64;
+        if self.logged > changes || (self.logged_bytes > bytes && kept > 1) {
+            self.forget(self.revision - (kept - (kept / 4).max(1)));
         }
     }
 

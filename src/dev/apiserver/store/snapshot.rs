@@ -33,6 +33,7 @@ impl Store {
         self.compacted = snapshot.revision;
         self.incarnation += 1;
         self.logged = 0;
+        self.logged_bytes = 0;
         self.mark = (now, snapshot.revision, snapshot.revision);
         for (at, table) in self.tables.iter_mut().enumerate() {
             // A table made after the snapshot was empty then.

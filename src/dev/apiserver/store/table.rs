@@ -22,6 +22,8 @@ pub(crate) struct Change {
     pub(crate) deleted: bool,
     /// When, on the runtime's timer: for watches that lag.
     pub(crate) at: Instant,
+    /// What it takes up, as JSON.
+    bytes: usize,
 }
 
 /// One kind's objects.
@@ -41,10 +43,6 @@ impl Table {
 
     pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Object>> {
         self.objects.get(key)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.objects.is_empty()
     }
 
     /// The objects of a namespace (all, where none is named), after `after` where that is given.
@@ -104,25 +102,32 @@ impl Table {
         self.newest.send_replace(revision);
     }
 
-    pub(super) fn put(&mut self, object: Arc<Object>, at: Instant) {
+    /// Adds a change; says what it takes up.
+    pub(super) fn put(&mut self, object: Arc<Object>, at: Instant) -> usize {
         let prev = self.objects.insert(object.key().clone(), object.clone());
-        self.log.push_back(Change { revision: object.revision(), prev, now: object, deleted: false, at });
+        let bytes = object.json().len();
+        self.log.push_back(Change { revision: object.revision(), prev, now: object, deleted: false, at, bytes });
+        bytes
     }
 
-    pub(super) fn delete(&mut self, key: &Key, revision: u64, at: Instant) -> Option<Arc<Object>> {
+    /// Adds a deletion; says what was deleted and what the change takes up.
+    pub(super) fn delete(&mut self, key: &Key, revision: u64, at: Instant) -> Option<(Arc<Object>, usize)> {
         let prev = self.objects.remove(key)?;
         let now = prev.at(revision);
-        self.log.push_back(Change { revision, prev: Some(prev), now: now.clone(), deleted: true, at });
-        Some(now)
+        let bytes = now.json().len();
+        self.log.push_back(Change { revision, prev: Some(prev), now: now.clone(), deleted: true, at, bytes });
+        Some((now, bytes))
     }
 
-    /// Drops the changes up to `revision`; says how many.
-    pub(super) fn forget(&mut self, revision: u64) -> usize {
+    /// Drops the changes up to `revision`; says how many, and what they took up.
+    pub(super) fn forget(&mut self, revision: u64) -> (usize, usize) {
         let n = self.log.partition_point(|c| c.revision <= revision);
-        if let Some(last) = self.log.drain(..n).last() {
-            self.forgotten = last.revision;
+        let mut bytes = 0;
+        for change in self.log.drain(..n) {
+            bytes += change.bytes;
+            self.forgotten = change.revision;
         }
-        n
+        (n, bytes)
     }
 
     pub(super) fn objects(&self) -> &BTreeMap<Key, Arc<Object>> {

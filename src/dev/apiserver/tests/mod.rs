@@ -2,6 +2,9 @@
 
 mod facts;
 mod faulty;
+mod objects;
+mod patching;
+mod properties;
 mod watching;
 
 use std::sync::{Arc, Mutex};

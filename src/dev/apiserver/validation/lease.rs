@@ -18,15 +18,13 @@ pub(crate) fn validate(new: &Value, _old: Option<&Value>) -> Vec<FieldError> {
     }
     let strategy = spec.get("strategy").and_then(Value::as_str);
     if let Some(s) = strategy {
-        if !s.contains('/') {
-            if s != "OldestEmulationVersion" {
-                let known = ["\"OldestEmulationVersion\"".to_owned()];
-                out.push(FieldError::unsupported("spec.strategy.strategy", &s.into(), &known));
-            }
-        } else {
+        if s.contains('/') {
             for msg in names::qualified(s) {
                 out.push(FieldError::invalid("spec.strategy.strategy", &s.into(), &msg));
             }
+        } else if s != "OldestEmulationVersion" {
+            let known = ["\"OldestEmulationVersion\"".to_owned()];
+            out.push(FieldError::unsupported("spec.strategy.strategy", &s.into(), &known));
         }
     }
     let preferred = spec.get("preferredHolder").and_then(Value::as_str).is_some_and(|p| !p.is_empty());

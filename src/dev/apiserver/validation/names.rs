@@ -7,8 +7,6 @@ pub(crate) enum NameRule {
     Subdomain,
     /// A DNS label: namespaces.
     Label,
-    /// Anything that is one part of a path.
-    PathSegment,
 }
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
@@ -109,14 +107,6 @@ pub(crate) fn label_value(s: &str) -> Vec<String> {
     out
 }
 
-fn path_segment(s: &str) -> Vec<String> {
-    match s {
-        "." => vec!["may not be '.'".to_owned()],
-        ".." => vec!["may not be '..'".to_owned()],
-        _ => ["/", "%"].iter().filter(|c| s.contains(**c)).map(|c| format!("may not contain '{c}'")).collect(),
-    }
-}
-
 impl NameRule {
     /// What is wrong with a name; of a generateName (`prefix`) the end is not judged, since more follows.
     pub(crate) fn check(self, name: &str, prefix: bool) -> Vec<String> {
@@ -130,7 +120,6 @@ impl NameRule {
         match self {
             Self::Subdomain => subdomain(name),
             Self::Label => label(name),
-            Self::PathSegment => path_segment(name),
         }
     }
 }
@@ -165,6 +154,5 @@ mod tests {
     fn a_prefix_may_end_in_a_dash() {
         assert!(NameRule::Subdomain.check("a-", true).is_empty());
         assert!(!NameRule::Subdomain.check("a-", false).is_empty());
-        assert!(!NameRule::PathSegment.check("a/b", false).is_empty());
     }
 }

@@ -143,14 +143,14 @@ impl Follower {
             if now >= self.ends {
                 return None;
             }
-            if let Some((every, at)) = self.bookmark {
-                if now >= at {
-                    self.bookmark = Some((every, now + every));
-                    if let Some(bytes) = self.bookmark_now() {
-                        return Some(Ok(bytes));
-                    }
-                    continue;
+            if let Some((every, at)) = self.bookmark
+                && now >= at
+            {
+                self.bookmark = Some((every, now + every));
+                if let Some(bytes) = self.bookmark_now() {
+                    return Some(Ok(bytes));
                 }
+                continue;
             }
             let until = [wake, self.bookmark.map(|(_, at)| at)].into_iter().flatten().fold(self.ends, std::cmp::min);
             tokio::select! {
