@@ -128,7 +128,7 @@ impl Layout {
 
     /// The longest lease-duration that the layout Lease says.
     pub(super) fn longest(&self) -> Duration {
-        self.note().map_or(Duration::ZERO, |n| Duration::from_secs(u64::from(n.lease_duration_seconds)))
+        self.note().map_or(Duration::ZERO, LayoutNote::longest)
     }
 
     /// The layout Lease was read. True if what it says changed.
@@ -154,7 +154,7 @@ impl Layout {
         LayoutNote {
             v: VERSION,
             cut: self.cut.clone(),
-            generation: self.generation + 1,
+            generation: self.generation.saturating_add(1),
             open: false,
             settled: None,
             era: self.era.max(self.era_floor),

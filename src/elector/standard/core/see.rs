@@ -136,7 +136,7 @@ impl Core {
         layout.passed = None;
         layout.settle_on = None;
         layout.opening = None;
-        layout.era_floor = layout.era_floor.max(layout.era + 1);
+        layout.era_floor = layout.era_floor.max(layout.era.saturating_add(1));
         self.notice(
             "revision-went-back",
             format!(
