@@ -39,6 +39,7 @@ impl Core {
     }
 
     /// A quorum read that is older than what was known when it was sent: the cluster's revision went back.
+    /// Until a list has told, it is read no more often than what fails.
     pub(super) fn is_suspect(&mut self, ask: &Ask, revision: u64) -> bool {
         let suspect = !ask.writes && revision < ask.revision;
         if suspect {
@@ -164,6 +165,7 @@ impl Core {
         let seen = match result {
             Ok(Reply::Record(record)) => {
                 if self.is_suspect(ask, record.revision) {
+                    self.layout.retry_at = now.at + self.settings.retry_period;
                     return;
                 }
                 self.layout.look(&Arc::new(*record), now.at);
@@ -249,6 +251,7 @@ impl Core {
             }
         };
         if revision < ask.revision {
+            self.layout.list_at = now.at + self.settings.retry_period;
             self.out.push(Action::Relist);
             return;
         }
