@@ -50,6 +50,9 @@ pub(super) struct Layout {
     pub(super) unsure: bool,
     pub(super) retry_at: Instant,
     pub(super) failures: u32,
+    /// Writes that have failed in a row, and when the next may be sent.
+    pub(super) write_failures: u32,
+    pub(super) write_at: Instant,
     /// A list of the queue's buckets is out.
     pub(super) listing: bool,
     pub(super) list_at: Instant,
@@ -80,6 +83,8 @@ impl Layout {
             unsure: false,
             retry_at: Instant::ORIGIN,
             failures: 0,
+            write_failures: 0,
+            write_at: Instant::ORIGIN,
             listing: false,
             list_at: Instant::ORIGIN,
             passed: None,

@@ -162,9 +162,6 @@ impl Loop {
                 Ok(()) = config.changed() => {
                     let settings = Settings::of(&config.borrow_and_update());
                     self.core.configure(settings);
-                    for tenure in self.tenures.values() {
-                        tenure.limit(settings.limits());
-                    }
                 }
                 () = timer => {}
             }
@@ -230,12 +227,16 @@ impl Loop {
                 let prefix = self.running.cut.prefix.clone();
                 self.asks.push(Box::pin(send(client, ask, request, name, prefix, bound)));
             }
-            Action::Begin(at, term) => {
-                let limits = Settings::of(&queue.config.borrow()).limits();
+            Action::Begin(at, term, limits) => {
                 tracing::info!(bucket = %term.bucket(), token = ?term.token().map(|t| t.to_string()), "taken");
                 let tenure = Tenure::begin(term, limits, self.around.clone());
                 self.tenures.insert(at, tenure);
                 self.want(at);
+            }
+            Action::Limit(at, limits) => {
+                if let Some(tenure) = self.tenures.get(&at) {
+                    tenure.limit(limits);
+                }
             }
             Action::End(at, reason) => {
                 if let Some(tenure) = self.tenures.get(&at) {

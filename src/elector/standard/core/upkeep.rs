@@ -31,6 +31,10 @@ impl Core {
             return;
         }
         if self.stopping.is_none() {
+            if now.at < self.layout.write_at {
+                let at = self.layout.write_at;
+                return self.wake_at(at, now);
+            }
             self.decide_layout_write(now);
         }
     }
