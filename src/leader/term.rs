@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The instant from which on no guard is given. Only grows; shared by all terms that one renewal prolongs.
+/// The instant from which on no guard is given; shared by all terms that one renewal prolongs. Grows with each renewal
+/// that counts; moved back only by [`Deadline::lower`].
 #[derive(Debug)]
 pub struct Deadline(AtomicU64);
 

@@ -157,6 +157,8 @@ struct Inner {
     observer: SharedObserver,
     /// The highest revision seen in any answer.
     high: AtomicU64,
+    /// How often that was forgotten: an answer to what was asked before says nothing of the revisions after.
+    restarts: AtomicU64,
 }
 
 /// The Leases of one namespace.
@@ -196,6 +198,7 @@ impl LeaseClient {
             clock,
             observer,
             high: AtomicU64::new(0),
+            restarts: AtomicU64::new(0),
         })))
     }
 
@@ -211,7 +214,12 @@ impl LeaseClient {
 
     /// Forgets the highest revision: the cluster's has gone back.
     pub(super) fn start_over(&self, revision: u64) {
+        self.0.restarts.fetch_add(1, Ordering::AcqRel);
         self.0.high.store(revision, Ordering::Release);
+    }
+
+    fn restarts(&self) -> u64 {
+        self.0.restarts.load(Ordering::Acquire)
     }
 
     pub(super) fn saw(&self, revision: u64) {
@@ -259,9 +267,12 @@ impl LeaseClient {
         result
     }
 
-    fn read(&self, object: DynamicObject) -> Record {
+    /// Reads an answer to what was asked after so many restarts.
+    fn read(&self, object: DynamicObject, restarts: u64) -> Record {
         let record = Record::of(object);
-        self.saw(record.revision);
+        if restarts == self.restarts() {
+            self.saw(record.revision);
+        }
         record
     }
 
@@ -270,8 +281,9 @@ impl LeaseClient {
     /// # Errors
     /// See [`Failure`].
     pub async fn get(&self, name: &str, bound: Duration) -> Result<Option<Record>, Failure> {
+        let restarts = self.restarts();
         match self.call("get", bound, |api| async move { api.get(name).await }).await {
-            Ok(object) => Ok(Some(self.read(object))),
+            Ok(object) => Ok(Some(self.read(object, restarts))),
             Err(Failure::NotFound) => Ok(None),
             Err(e) => Err(e),
         }
@@ -293,9 +305,10 @@ impl LeaseClient {
     /// See [`Failure`].
     pub async fn create(&self, draft: &Draft, bound: Duration) -> Result<Record, Failure> {
         let object = &draft.object;
+        let restarts = self.restarts();
         let made =
             self.call("create", bound, |api| async move { api.create(&PostParams::default(), object).await }).await?;
-        Ok(self.read(made))
+        Ok(self.read(made, restarts))
     }
 
     /// Writes a Lease on the uid and resourceVersion in the draft.
@@ -306,11 +319,12 @@ impl LeaseClient {
     pub async fn replace(&self, draft: &Draft, bound: Duration) -> Result<Record, Failure> {
         let object = &draft.object;
         let name = object.metadata.name.clone().unwrap_or_default();
+        let restarts = self.restarts();
         let put = self
             .call("update", bound, |api| async move { api.replace(&name, &PostParams::default(), object).await })
             .await?;
         let unchanged = put.metadata.resource_version == object.metadata.resource_version;
-        let record = self.read(put);
+        let record = self.read(put, restarts);
         if unchanged {
             return Err(Failure::Unknown("the write left the resourceVersion as it was".to_owned()));
         }

@@ -127,7 +127,7 @@ impl Init {
         let note = LayoutNote {
             v: VERSION,
             cut: self.cut.clone(),
-            generation: retired + 1,
+            generation: retired.saturating_add(1),
             open: false,
             settled: None,
             era: 0,
@@ -165,7 +165,7 @@ impl Init {
             open: true,
             cut: self.cut.clone(),
             // Unopened, so nobody has taken under it; another cut is another layout all the same.
-            generation: base.generation.max(note.generation) + u64::from(base.cut != self.cut),
+            generation: base.generation.max(note.generation).saturating_add(u64::from(base.cut != self.cut)),
             lease_duration_seconds: base.lease_duration_seconds.max(note.lease_duration_seconds),
             ..base
         };

@@ -202,6 +202,11 @@ pub struct LayoutNote {
 }
 
 impl LayoutNote {
+    /// The longest lease-duration of the queue. At most 24 h, as everything that is found in a Lease.
+    pub fn longest(&self) -> Duration {
+        Duration::from_secs(u64::from(self.lease_duration_seconds)).min(LONGEST)
+    }
+
     /// Whether somebody has passed the barrier of the layout in force.
     pub fn is_settled(&self) -> bool {
         self.settled == Some(self.generation)

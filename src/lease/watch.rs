@@ -44,8 +44,10 @@ impl Default for Bounds {
 enum End {
     /// Go on from the last revision.
     Resume,
-    /// List anew.
+    /// List anew, after a pause.
     List,
+    /// List at once: somebody misses something.
+    Wanted,
 }
 
 pub(super) async fn run(client: LeaseClient, view: Arc<View>, bounds: Bounds) {
@@ -61,7 +63,6 @@ pub(super) async fn run(client: LeaseClient, view: Arc<View>, bounds: Bounds) {
                 }
                 client.saw(revision);
                 view.listed(revision, records);
-                pauses.reset();
             }
             Err(failure) => {
                 view.trouble("list", &failure);
@@ -69,7 +70,17 @@ pub(super) async fn run(client: LeaseClient, view: Arc<View>, bounds: Bounds) {
                 continue;
             }
         }
-        while let End::Resume = watch_once(&client, &view, bounds, &mut pauses).await {}
+        let end = loop {
+            match watch_once(&client, &view, bounds, &mut pauses).await {
+                End::Resume => {}
+                end => break end,
+            }
+        };
+        if matches!(end, End::List) {
+            // A server that refuses every watch, or ends each with 410, is not listed as fast as it answers: only what
+            // a watch has shown ends the back-off.
+            pauses.wait(&Failure::Unknown("to be listed".to_owned())).await;
+        }
     }
 }
 
@@ -80,9 +91,12 @@ async fn watch_once(client: &LeaseClient, view: &View, bounds: Bounds, pauses: &
         Err(Failure::Gone(_)) => return End::List,
         Err(failure) => {
             view.trouble("watch", &failure);
-            pauses.wait(&failure).await;
             // A revision that the server does not know yet (a restored etcd) is refused with a 5xx: only a list tells.
-            return if matches!(failure, Failure::Unknown(_)) { End::List } else { End::Resume };
+            if matches!(failure, Failure::Unknown(_)) {
+                return End::List;
+            }
+            pauses.wait(&failure).await;
+            return End::Resume;
         }
     };
     view.clear_trouble();
@@ -91,7 +105,7 @@ async fn watch_once(client: &LeaseClient, view: &View, bounds: Bounds, pauses: &
             biased;
             () = view.relist_wanted() => {
                 client.reconnect(connection);
-                return End::List;
+                return End::Wanted;
             }
             next = tokio::time::timeout(bounds.idle, stream.next()) => next,
         };

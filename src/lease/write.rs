@@ -15,6 +15,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// The largest leaseTransitions that the API takes.
+const MOST_TRANSITIONS: i64 = i32::MAX as i64;
+
 /// A Lease to be sent: by POST if it has no resourceVersion, else by PUT.
 #[derive(Debug, Clone)]
 pub struct Draft {
@@ -135,7 +138,12 @@ impl Draft {
         let spec = Spec {
             holder: me.to_owned(),
             duration: Some(i64::from(seconds(lease))),
-            transitions: if again { base.spec.transitions } else { base.spec.transitions.saturating_add(1) },
+            // An int32 in Kubernetes: above it every take would be refused.
+            transitions: if again {
+                base.spec.transitions
+            } else {
+                base.spec.transitions.saturating_add(1).min(MOST_TRANSITIONS)
+            },
             acquire_time: Some(renew.clone()),
             renew_time: Some(renew),
         };

@@ -3,7 +3,10 @@
 #![allow(clippy::pedantic, reason = "a test reads best short")]
 
 mod clock;
+mod foreign;
 mod history;
+mod review;
 mod schedules;
 mod seeds;
+mod spy;
 mod world;

@@ -11,17 +11,17 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-const S: Duration = Duration::from_secs(1);
+pub const S: Duration = Duration::from_secs(1);
 
-fn ms(n: u64) -> Duration {
+pub fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-fn bucket(i: u32, n: u32) -> String {
+pub fn bucket(i: u32, n: u32) -> String {
     leasehold::bucket::lease_name(&format!("{COMPONENT}.{QUEUE}"), i, n)
 }
 
-async fn init(world: &World, buckets: u32) -> Result<Done, InitError> {
+pub async fn init(world: &World, buckets: u32) -> Result<Done, InitError> {
     let clock: SharedClock = Arc::new(Boottime);
     let client = kube::Client::new(world.server.client("init"), NAMESPACE);
     let client =
@@ -36,36 +36,36 @@ async fn init(world: &World, buckets: u32) -> Result<Done, InitError> {
     init.run(&client, &clock, 5 * S).await
 }
 
-fn held(replicas: &[&Replica]) -> usize {
+pub fn held(replicas: &[&Replica]) -> usize {
     replicas.iter().map(|r| r.held()).sum()
 }
 
-async fn all_held(world: &World, replicas: &[&Replica], bound: Duration) -> Duration {
+pub async fn all_held(world: &World, replicas: &[&Replica], bound: Duration) -> Duration {
     let n = world.buckets as usize;
     world.until("every bucket held", bound, || held(replicas) == n).await
 }
 
 /// A client for what a person does with kubectl.
-fn person(world: &World) -> kube::Api<kube::core::DynamicObject> {
+pub fn person(world: &World) -> kube::Api<kube::core::DynamicObject> {
     let client = kube::Client::new(world.server.client("person"), NAMESPACE);
     let gvk = kube::core::GroupVersionKind::gvk("coordination.k8s.io", "v1", "Lease");
     kube::Api::namespaced_with(client, NAMESPACE, &kube::core::ApiResource::from_gvk_with_plural(&gvk, "leases"))
 }
 
-async fn patch(world: &World, name: &str, patch: serde_json::Value) {
+pub async fn patch(world: &World, name: &str, patch: serde_json::Value) {
     let patch = kube::api::Patch::Merge(patch);
     person(world).patch(name, &kube::api::PatchParams::default(), &patch).await.expect("patched");
 }
 
-async fn remove(world: &World, name: &str) {
+pub async fn remove(world: &World, name: &str) {
     person(world).delete(name, &kube::api::DeleteParams::default()).await.expect("deleted");
 }
 
-fn terms(world: &World) -> usize {
+pub fn terms(world: &World) -> usize {
     world.history.entries().iter().filter(|e| matches!(e.what, What::Begun { .. })).count()
 }
 
-fn lost(world: &World) -> usize {
+pub fn lost(world: &World) -> usize {
     let lost = |w: &What| matches!(w, What::Ended { reason: Reason::Lost, .. });
     world.history.entries().iter().filter(|e| lost(&e.what)).count()
 }
@@ -395,9 +395,8 @@ async fn durations_change_live() {
     let b = world.replica(Character::default());
     all_held(&world, &[&a, &b], S).await;
     tokio::time::sleep(30 * S).await;
-    let short = Character { timing: Some(timing(5, 4, 1)), ..Character::default() };
     for r in [&a, &b] {
-        r.config.send_replace(Arc::new(world.config(&short)));
+        r.configure(&world, timing(5, 4, 1));
     }
     tokio::time::sleep(200 * S).await;
     assert_eq!((held(&[&a, &b]), terms(&world)), (3, 3));
@@ -405,8 +404,7 @@ async fn durations_change_live() {
     a.kill();
     all_held(&world, &[&b], 10 * S).await;
     assert!(a_held == 0 || world.truth.now() - died < 6 * S, "the short lease is in force");
-    let long = Character { timing: Some(timing(60, 40, 10)), ..Character::default() };
-    b.config.send_replace(Arc::new(world.config(&long)));
+    b.configure(&world, timing(60, 40, 10));
     tokio::time::sleep(100 * S).await;
     assert_eq!(b.held(), 3);
     world.judge();

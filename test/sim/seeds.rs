@@ -2,8 +2,10 @@
 //!
 //! `SIM_SEED=17 cargo test --test sim seeds` replays one; `SIM_SEEDS=10000` runs that many.
 
+use crate::foreign::foreign;
 use crate::world::{COMPONENT, Character, NAMESPACE, QUEUE, Replica, World, timing};
 use leasehold::dev::apiserver::{Cut, Effect, Match, Outage, Verb};
+use serde_json::json;
 use std::time::Duration;
 
 fn var(name: &str) -> Option<u64> {
@@ -30,7 +32,8 @@ fn seeds() {
 fn character(rng: &mut fastrand::Rng) -> Character {
     Character {
         clock_offset: Duration::from_secs(rng.u64(0..100_000)),
-        clock_ppm: rng.i64(-200..200),
+        // Two clocks are unlike by at most a hundredth.
+        clock_ppm: rng.i64(-5000..=5000),
         ..Character::default()
     }
 }
@@ -51,12 +54,13 @@ async fn one(seed: u64) {
     world.server.faults("*").clear();
     for r in &fleet {
         r.faults.clear();
+        r.ice.thaw();
     }
     while fleet.len() < 2 {
         fleet.push(world.replica(character(&mut rng)));
     }
     // First start, an unseen holder, a grace, a silent watch: each may cost its time once.
-    let bound = 3 * world.timing.lease_duration + world.timing.renew_deadline + Duration::from_secs(95);
+    let bound = 4 * world.timing.lease_duration + 2 * world.timing.renew_deadline + Duration::from_secs(95);
     world
         .until("every bucket held", bound, || fleet.iter().map(Replica::held).sum::<usize>() == buckets as usize)
         .await;
@@ -71,7 +75,7 @@ async fn trouble(world: &World, fleet: &mut Vec<Replica>, rng: &mut fastrand::Rn
     let short = Duration::from_millis(rng.u64(1..20_000));
     let few = leases.clone().times(rng.u64(1..6));
     let any = rng.usize(0..fleet.len().max(1));
-    match rng.u32(0..15) {
+    match rng.u32(0..22) {
         0 | 1 if fleet.len() < 5 => fleet.push(world.replica(character(rng))),
         2 if !fleet.is_empty() => fleet.swap_remove(any).kill(),
         3 if !fleet.is_empty() => {
@@ -84,7 +88,9 @@ async fn trouble(world: &World, fleet: &mut Vec<Replica>, rng: &mut fastrand::Rn
         6 => drop(one_of(world, fleet, any).inject(few, Effect::DropAfter)),
         7 => drop(one_of(world, fleet, any).inject(few, Effect::AnswerAfter(500, None))),
         8 => {
-            let write = Match::writes().resource("leases").times(1);
+            // Each kind of write in turn: what makes a Lease is a POST, all others are a PUT.
+            let verb = *rng.choice(&[Verb::Create, Verb::Update, Verb::Update]).expect("some");
+            let write = Match::verb(verb).resource("leases").times(rng.u64(1..3));
             one_of(world, fleet, any).inject(write, Effect::LateCommit(short));
         }
         9 => drop(one_of(world, fleet, any).inject(Match::verb(Verb::Watch).times(2), Effect::SilentWatch)),
@@ -97,20 +103,64 @@ async fn trouble(world: &World, fleet: &mut Vec<Replica>, rng: &mut fastrand::Rn
             faults.remove(rule);
         }
         12 => {
-            let bucket = leasehold::bucket::lease_name(
-                &format!("{COMPONENT}.{QUEUE}"),
-                rng.u32(0..world.buckets),
-                world.buckets,
-            );
-            let client = kube::Client::new(world.server.client("person"), NAMESPACE);
-            let api: kube::Api<k8s_openapi::api::coordination::v1::Lease> = kube::Api::namespaced(client, NAMESPACE);
-            // A fault for all may hit the person too.
-            let params = kube::api::DeleteParams::default();
-            let _ = tokio::time::timeout(Duration::from_secs(5), api.delete(&bucket, &params)).await;
+            delete(world, &some_bucket(world, rng)).await;
         }
         13 => world.server.compact(world.server.revision()),
+        14 => delete(world, &format!("{COMPONENT}.{QUEUE}")).await,
+        // A deletion that nobody sees: what the views show is over.
+        15 => {
+            let silent = one_of(world, fleet, any).inject(Match::verb(Verb::Watch), Effect::SilentWatch);
+            delete(world, &some_bucket(world, rng)).await;
+            tokio::time::sleep(short).await;
+            one_of(world, fleet, any).remove(silent);
+        }
+        16 => edit(world, rng).await,
+        17 if !fleet.is_empty() => {
+            let ice = fleet[any].ice.clone();
+            ice.freeze();
+            tokio::spawn(async move {
+                tokio::time::sleep(short).await;
+                ice.thaw();
+            });
+        }
+        18 => foreign(world, rng.usize(..), 2 * short, rng.bool()),
+        19 if !fleet.is_empty() => {
+            let timings = [timing(15, 10, 2), timing(5, 4, 1), timing(30, 20, 5)];
+            fleet[any].configure(world, *rng.choice(&timings).expect("some"));
+        }
+        20 => drop(one_of(world, fleet, any).inject(Match::verb(Verb::Watch), Effect::LagWatch(short / 4))),
         _ => drop(one_of(world, fleet, any).inject(few, Effect::DelayAfter(short))),
     }
+}
+
+fn some_bucket(world: &World, rng: &mut fastrand::Rng) -> String {
+    leasehold::bucket::lease_name(&format!("{COMPONENT}.{QUEUE}"), rng.u32(0..world.buckets), world.buckets)
+}
+
+fn person(world: &World) -> kube::Api<k8s_openapi::api::coordination::v1::Lease> {
+    kube::Api::namespaced(kube::Client::new(world.server.client("person"), NAMESPACE), NAMESPACE)
+}
+
+async fn delete(world: &World, name: &str) {
+    let (api, params) = (person(world), kube::api::DeleteParams::default());
+    // A fault for all may hit the person too.
+    let _ = tokio::time::timeout(Duration::from_secs(5), api.delete(name, &params)).await;
+}
+
+/// What people do to Leases with kubectl.
+async fn edit(world: &World, rng: &mut fastrand::Rng) {
+    let edits = [
+        json!({"spec": {"holderIdentity": ""}}),
+        json!({"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 10}}),
+        json!({"spec": null}),
+        json!({"spec": {"renewTime": null}}),
+        json!({"metadata": {"annotations": {"leasehold.dev/holder": null}}}),
+        json!({"metadata": {"annotations": {"leasehold.dev/release": null, "leasehold.dev/made": null}}}),
+        json!({"metadata": {"labels": {"n": rng.u32(..).to_string()}}}),
+    ];
+    let patch = kube::api::Patch::Merge(rng.choice(&edits).expect("some").clone());
+    let (api, name, params) = (person(world), some_bucket(world, rng), kube::api::PatchParams::default());
+    let _ = tokio::time::timeout(Duration::from_secs(5), api.patch(&name, &params, &patch)).await;
 }
 
 fn one_of(world: &World, fleet: &[Replica], any: usize) -> leasehold::dev::apiserver::Faults {

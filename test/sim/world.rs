@@ -2,6 +2,8 @@
 
 use crate::clock::{SkewedClock, Truth};
 use crate::history::{History, What};
+use crate::spy::Eyes;
+use futures::task::AtomicWaker;
 use leasehold::bucket::Hash;
 use leasehold::clock::SharedClock;
 use leasehold::config::{Config, Timing};
@@ -12,8 +14,10 @@ use leasehold::leader::fatal::Fatal;
 use leasehold::leader::observe::{Event, Observer};
 use leasehold::leader::{DynLeaderAware, Leadership};
 use leasehold::lease::{Connector, Manager};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::future::{Future, poll_fn};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -38,6 +42,7 @@ pub struct World {
     pub rng: fastrand::Rng,
     pub fatals: Arc<Mutex<Vec<Fatal>>>,
     born: AtomicU64,
+    eyes: Eyes,
 }
 
 /// One running replica.
@@ -48,6 +53,8 @@ pub struct Replica {
     pub config: watch::Sender<Arc<Config>>,
     pub status: Status,
     pub faults: Faults,
+    /// Freezes the elector: its answers, its events and its timers come late. Guards are given as ever.
+    pub ice: Ice,
     stop: CancellationToken,
     elector: JoinHandle<()>,
     worker: JoinHandle<()>,
@@ -96,10 +103,14 @@ impl World {
         let truth = Truth::begin();
         let server_clock: SharedClock = Arc::new(SkewedClock::new(truth, Duration::from_secs(5), 0));
         let options = Options { first_revision: 1000, ..Options::seeded(server_clock, seed) };
+        let server = Server::new(options);
+        let history = History::default();
+        let eyes = Eyes::open(&server, truth, &history);
         Self {
-            server: Server::new(options),
+            server,
+            eyes,
             truth,
-            history: History::default(),
+            history,
             buckets,
             timing,
             rng: fastrand::Rng::with_seed(seed),
@@ -126,10 +137,12 @@ impl World {
         let shared: SharedClock = clock.clone();
         let recorder = Recorder { truth: self.truth, history: self.history.clone(), replica: name.clone() };
         let observer = Arc::new(recorder);
-        let client = kube::Client::new(self.server.client(&name), NAMESPACE);
-        let manager =
-            Manager::new(Connector::client(client), NAMESPACE, shared.clone()).expect("a client");
+        let client = kube::Client::new(self.eyes.spy(self.server.client(&name), &name), NAMESPACE);
+        let manager = Manager::new(Connector::client(client), NAMESPACE, shared.clone()).expect("a client");
         let (config, config_seen) = watch::channel(Arc::new(self.config(&character)));
+        let timing = character.timing.unwrap_or(self.timing);
+        let part = timing.renew_deadline.as_secs_f64() / timing.lease_duration.as_secs_f64();
+        self.history.add(self.truth.now(), &name, What::Counts { part });
         let fatals = Arc::clone(&self.fatals);
         let status = Status::default();
         let queue = Queue {
@@ -147,6 +160,7 @@ impl World {
         links.extend(character.aware);
         let aware = Arc::new(leasehold::leader::Chain::new(links));
         let stop = CancellationToken::new();
+        let ice = Ice::default();
         let elector = Standard::new(manager).build(queue).expect("valid").run(aware, stop.clone());
         let worker = tokio::spawn(work(
             leadership.clone(),
@@ -163,7 +177,8 @@ impl World {
             config,
             status,
             stop,
-            elector: tokio::spawn(elector),
+            elector: tokio::spawn(ice.clone().freezes(elector)),
+            ice,
             worker,
             truth: self.truth,
             history: self.history.clone(),
@@ -183,7 +198,8 @@ impl World {
 
     fn tail(&self) -> Vec<String> {
         let entries = self.history.entries();
-        let interesting = entries.iter().filter(|e| !matches!(e.what, What::Act { .. }));
+        let noise = |w: &What| matches!(w, What::Act { .. } | What::Asked | What::Wrote { .. });
+        let interesting = entries.iter().filter(|e| !noise(&e.what));
         let all: Vec<String> = interesting.map(|e| format!("{:?} {} {:?}", e.at, e.replica, e.what)).collect();
         all[all.len().saturating_sub(40)..].to_vec()
     }
@@ -197,7 +213,39 @@ impl World {
     }
 }
 
+/// Stops a future from being polled for a while.
+#[derive(Clone, Default)]
+pub struct Ice(Arc<(AtomicBool, AtomicWaker)>);
+
+impl Ice {
+    pub fn freeze(&self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn thaw(&self) {
+        self.0.0.store(false, Ordering::Relaxed);
+        self.0.1.wake();
+    }
+
+    async fn freezes<F: Future>(self, inner: F) -> F::Output {
+        let mut inner = std::pin::pin!(inner);
+        poll_fn(|cx| {
+            self.0.1.register(cx.waker());
+            if self.0.0.load(Ordering::Relaxed) { Poll::Pending } else { inner.as_mut().poll(cx) }
+        })
+        .await
+    }
+}
+
 impl Replica {
+    /// Other durations from now on.
+    pub fn configure(&self, world: &World, timing: Timing) {
+        let part = timing.renew_deadline.as_secs_f64() / timing.lease_duration.as_secs_f64();
+        self.history.add(self.truth.now(), &self.name, What::Counts { part });
+        let character = Character { timing: Some(timing), ..Character::default() };
+        self.config.send_replace(Arc::new(world.config(&character)));
+    }
+
     pub fn held(&self) -> usize {
         self.leadership.held().len()
     }
@@ -237,10 +285,11 @@ async fn work(leadership: Leadership, truth: Truth, history: History, replica: S
         let length = Duration::from_millis(if rng.u32(0..20) == 0 { rng.u64(0..4000) } else { rng.u64(0..80) });
         tokio::spawn(async move {
             let began = truth.now();
+            let bucket = guard.bucket().name().to_owned();
             let _ = guard.run(tokio::time::sleep(length)).await;
             let until = truth.now();
             drop(guard);
-            history.add(began, &replica, What::Act { key, until });
+            history.add(began, &replica, What::Act { bucket, key, until });
         });
     }
 }

@@ -50,6 +50,9 @@ pub(super) struct Layout {
     pub(super) unsure: bool,
     pub(super) retry_at: Instant,
     pub(super) failures: u32,
+    /// Writes that have failed in a row, and when the next may be sent.
+    pub(super) write_failures: u32,
+    pub(super) write_at: Instant,
     /// A list of the queue's buckets is out.
     pub(super) listing: bool,
     pub(super) list_at: Instant,
@@ -80,6 +83,8 @@ impl Layout {
             unsure: false,
             retry_at: Instant::ORIGIN,
             failures: 0,
+            write_failures: 0,
+            write_at: Instant::ORIGIN,
             listing: false,
             list_at: Instant::ORIGIN,
             passed: None,
@@ -128,7 +133,7 @@ impl Layout {
 
     /// The longest lease-duration that the layout Lease says.
     pub(super) fn longest(&self) -> Duration {
-        self.note().map_or(Duration::ZERO, |n| Duration::from_secs(u64::from(n.lease_duration_seconds)))
+        self.note().map_or(Duration::ZERO, LayoutNote::longest)
     }
 
     /// The layout Lease was read. True if what it says changed.
@@ -154,7 +159,7 @@ impl Layout {
         LayoutNote {
             v: VERSION,
             cut: self.cut.clone(),
-            generation: self.generation + 1,
+            generation: self.generation.saturating_add(1),
             open: false,
             settled: None,
             era: self.era.max(self.era_floor),

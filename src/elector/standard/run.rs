@@ -5,12 +5,12 @@ use crate::bucket::BucketSet;
 use crate::clock::{SharedClock, sleep_until};
 use crate::config::Config;
 use crate::elector::{Elector, Queue, Stop};
-use crate::leader::{DynLeaderAware, observe};
 use crate::leader::tenure::{Surroundings, Tenure, Told};
-use crate::lease::{Claim, Cut, Failure, LeaseClient, Manager};
-use futures::StreamExt;
+use crate::leader::{DynLeaderAware, observe};
+use crate::lease::{Claim, Cut, Failure, LeaseClient, Manager, Seen, Subscription};
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +57,9 @@ impl Elector for Running {
         Box::pin(Loop::new(*self, aware).run(stop))
     }
 }
+
+/// How many events or answers are taken in before a decision.
+const AT_ONCE: usize = 256;
 
 type Asks = FuturesUnordered<BoxFuture<'static, Answer>>;
 
@@ -148,14 +151,8 @@ impl Loop {
                     self.core.stop(now);
                 }
                 Some(told) = self.told.recv() => self.on_told(told),
-                seen = seen.next() => {
-                    let now = self.now();
-                    self.core.seen(&seen, now);
-                }
-                Some(answer) = self.asks.next() => {
-                    let now = self.now();
-                    self.core.answered(answer, now);
-                }
+                first = seen.next() => self.on_seen(&first, &mut seen),
+                Some(answer) = self.asks.next() => self.on_answered(answer),
                 Some(wanted) = self.wanted.next() => {
                     if let Some(at) = wanted {
                         // The next step finds it urgent.
@@ -165,12 +162,30 @@ impl Loop {
                 Ok(()) = config.changed() => {
                     let settings = Settings::of(&config.borrow_and_update());
                     self.core.configure(settings);
-                    for tenure in self.tenures.values() {
-                        tenure.limit(settings.limits());
-                    }
                 }
                 () = timer => {}
             }
+        }
+    }
+
+    /// What has been seen since the last step: a decision looks at every bucket, so none is made for each event.
+    fn on_seen(&mut self, first: &Seen, more: &mut Subscription) {
+        self.core.seen(first, self.now());
+        for _ in 0..AT_ONCE {
+            let Some(next) = more.next().now_or_never() else { break };
+            self.core.seen(&next, self.now());
+        }
+        // Requests are carried on by being polled: a stream of events must not keep them from it.
+        if let Some(Some(answer)) = self.asks.next().now_or_never() {
+            self.on_answered(answer);
+        }
+    }
+
+    fn on_answered(&mut self, first: Answer) {
+        self.core.answered(first, self.now());
+        for _ in 0..AT_ONCE {
+            let Some(Some(next)) = self.asks.next().now_or_never() else { break };
+            self.core.answered(next, self.now());
         }
     }
 
@@ -212,12 +227,16 @@ impl Loop {
                 let prefix = self.running.cut.prefix.clone();
                 self.asks.push(Box::pin(send(client, ask, request, name, prefix, bound)));
             }
-            Action::Begin(at, term) => {
-                let limits = Settings::of(&queue.config.borrow()).limits();
+            Action::Begin(at, term, limits) => {
                 tracing::info!(bucket = %term.bucket(), token = ?term.token().map(|t| t.to_string()), "taken");
                 let tenure = Tenure::begin(term, limits, self.around.clone());
                 self.tenures.insert(at, tenure);
                 self.want(at);
+            }
+            Action::Limit(at, limits) => {
+                if let Some(tenure) = self.tenures.get(&at) {
+                    tenure.limit(limits);
+                }
             }
             Action::End(at, reason) => {
                 if let Some(tenure) = self.tenures.get(&at) {

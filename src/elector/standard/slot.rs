@@ -3,6 +3,7 @@
 use crate::bucket::Bucket;
 use crate::clock::Instant;
 use crate::elector::known::{Known, Look};
+use crate::leader::tenure::Limits;
 use crate::leader::{Deadline, Reason, Term};
 use crate::lease::{LayoutId, Record, Spec};
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use std::time::Duration;
 pub(super) struct Attempt {
     /// The clock read before it was sent: what is found counts from there (rule S5).
     pub(super) sent: Instant,
-    /// From there to the deadline, if it lands: that of the configuration under which it says its duration.
-    pub(super) renew_deadline: Duration,
+    /// Those of the configuration under which it says its duration: from its sending they count, if it lands.
+    pub(super) limits: Limits,
     /// What it writes. Each has a renewTime of its own, so it is known again.
     pub(super) spec: Spec,
     /// The uid and revision it is conditional on.
@@ -22,7 +23,13 @@ pub(super) struct Attempt {
     pub(super) base: u64,
     /// The checkpoint that rides on it.
     pub(super) checkpoint: Option<u64>,
+    /// The request that carries it.
+    pub(super) number: u64,
 }
+
+/// Writes on one version whose outcome is not known, before the oldest are forgotten: one of those that lands is not
+/// known again, and its bucket left alone until it expires.
+const MOST_ATTEMPTS: usize = 64;
 
 /// A term of this bucket.
 #[derive(Debug, Clone)]
@@ -30,6 +37,8 @@ pub(super) struct Holding {
     pub(super) term: Term,
     pub(super) deadline: Arc<Deadline>,
     pub(super) layout: LayoutId,
+    /// Those of the last write that counts.
+    pub(super) limits: Limits,
     pub(super) next_renewal: Instant,
     /// Ending in good order: renewed until it has ended.
     pub(super) ending: Option<Reason>,
@@ -46,6 +55,7 @@ pub(super) enum Phase {
     /// Taken; the layout Lease is read before the term begins (design 6.1).
     Judging {
         deadline: Arc<Deadline>,
+        limits: Limits,
         layout: LayoutId,
         /// The read that judges it; None until one was sent after the take had been answered.
         read: Option<u64>,
@@ -79,6 +89,12 @@ pub(super) struct Slot {
     /// Not before: after a failure.
     pub(super) retry_at: Instant,
     pub(super) failures: u32,
+    /// Writes that have failed in a row: reads in between succeed, and must not hasten them.
+    pub(super) write_failures: u32,
+    /// No write before.
+    pub(super) write_at: Instant,
+    /// The longest duration of the queue as it was known when the last take was decided.
+    pub(super) waited: Duration,
     /// A promote failed: not taken again before.
     pub(super) resting_until: Instant,
     pub(super) promote_failures: u32,
@@ -101,6 +117,9 @@ impl Slot {
             unsure: false,
             retry_at: Instant::ORIGIN,
             failures: 0,
+            write_failures: 0,
+            write_at: Instant::ORIGIN,
+            waited: Duration::ZERO,
             resting_until: Instant::ORIGIN,
             promote_failures: 0,
             tenure: false,
@@ -162,9 +181,35 @@ impl Slot {
         self.retry_at = now + pause;
     }
 
-    pub(super) fn succeeded(&mut self) {
+    /// A write failed: it is read after `read`, and written again no sooner than after `write`.
+    pub(super) fn write_failed(&mut self, now: Instant, read: Duration, write: Duration) {
+        self.write_failures = self.write_failures.saturating_add(1);
+        self.unsure = true;
+        self.retry_at = now + read;
+        self.write_at = now + write;
+    }
+
+    /// A request brought an answer.
+    pub(super) fn succeeded(&mut self, wrote: bool) {
         self.failures = 0;
-        self.retry_at = Instant::ORIGIN;
         self.unsure = false;
+        if wrote {
+            self.write_failures = 0;
+            self.write_at = Instant::ORIGIN;
+        }
+        self.retry_at = self.write_at;
+    }
+
+    /// One more write is out. Of two that write the same (a wall clock that stands still) the first is kept: what is
+    /// found counts from there (S5).
+    pub(super) fn attempt(&mut self, attempt: Attempt) {
+        if let Some(same) = self.attempts.iter_mut().find(|a| a.uid == attempt.uid && a.spec == attempt.spec) {
+            same.base = same.base.max(attempt.base);
+            return;
+        }
+        if self.attempts.len() >= MOST_ATTEMPTS {
+            self.attempts.remove(0);
+        }
+        self.attempts.push(attempt);
     }
 }

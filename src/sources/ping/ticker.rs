@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use jiff::{SignedDuration, Timestamp};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -50,10 +50,15 @@ struct Ticker<S> {
     clock: SharedClock,
     bounds: Bounds,
     sources: Catalog<S>,
-    due: BinaryHeap<Reverse<(Timestamp, String)>>,
+    /// The next tick of each source, and the time after which the one after it is looked for where that is later.
+    due: BinaryHeap<Reverse<(Timestamp, String, Timestamp)>>,
     position: Position,
     /// Every tick before this has been begun.
     scan: Timestamp,
+    /// The latest time that the wall clock has shown.
+    latest: Timestamp,
+    /// Sources have been taken up before: what is new counts from then on.
+    began: bool,
     out: FuturesUnordered<BoxFuture<'static, (Timestamp, Option<Guard>)>>,
 }
 
@@ -92,6 +97,8 @@ pub(super) async fn run<S: Source>(
         due: BinaryHeap::new(),
         position: Position::new(from),
         scan: from,
+        latest: now,
+        began: false,
         out: FuturesUnordered::new(),
     };
     ticker.take_up(first.as_deref());
@@ -140,6 +147,13 @@ fn just_after(t: Timestamp) -> Timestamp {
     forth(t, Duration::from_nanos(1))
 }
 
+/// The first tick of a source from `from` on.
+fn first<S: Source>(key: &str, source: &Arc<S>, from: Timestamp) -> Option<Reverse<(Timestamp, String, Timestamp)>> {
+    let from = source.created().map_or(from, |c| c.max(from));
+    let at = source.next(just_before(from))?;
+    Some(Reverse((at, key.to_owned(), at)))
+}
+
 impl<S: Source> Ticker<S> {
     async fn tick(&mut self, mut catalog: watch::Receiver<Option<Arc<Catalog<S>>>>) {
         let term = self.term.clone();
@@ -171,7 +185,7 @@ impl<S: Source> Ticker<S> {
     /// To the next tick, by the wall clock read now; short, since that clock may jump.
     fn pause(&self) -> Duration {
         let most = Duration::from_secs(1);
-        let Some(Reverse((at, _))) = self.due.peek() else { return most };
+        let Some(Reverse((at, ..))) = self.due.peek() else { return most };
         let left = at.duration_since(self.clock.wall());
         Duration::try_from(left).unwrap_or(Duration::ZERO).min(most)
     }
@@ -179,6 +193,7 @@ impl<S: Source> Ticker<S> {
     /// The sources are these now; only this bucket's count.
     fn take_up(&mut self, catalog: Option<&Catalog<S>>) {
         let Some(catalog) = catalog else { return };
+        let began = std::mem::replace(&mut self.began, true);
         let bucket = self.term.bucket();
         let mine: Catalog<S> =
             catalog.iter().filter(|(key, _)| bucket.has(key)).map(|(k, s)| (k.clone(), Arc::clone(s))).collect();
@@ -187,48 +202,75 @@ impl<S: Source> Ticker<S> {
         if same {
             return;
         }
-        let began = !self.sources.is_empty();
-        if began {
-            // What came due under the schedules as they stood has been begun; the new ones count from here.
-            self.scan = self.scan.max(self.clock.wall());
-            self.position.begun(self.scan);
+        let before = std::mem::replace(&mut self.sources, mine);
+        if !began {
+            return self.plan();
         }
-        self.sources = mine;
-        self.plan();
+        // What came due under the schedules as they stood is still fired, with the sources as they are now; what is new
+        // counts from here.
+        let now = self.scan.max(self.clock.wall());
+        let mut due = BinaryHeap::new();
+        let mut kept = BTreeSet::new();
+        for Reverse((at, key, after)) in self.due.drain() {
+            let (Some(was), Some(is)) = (before.get(&key), self.sources.get(&key)) else { continue };
+            if Arc::ptr_eq(was, is) {
+                due.push(Reverse((at, key.clone(), after)));
+            } else if at <= now {
+                due.push(Reverse((at, key.clone(), just_before(now))));
+            } else {
+                continue;
+            }
+            kept.insert(key);
+        }
+        self.due = due;
+        for (key, source) in &self.sources {
+            let unchanged = before.get(key).is_some_and(|was| Arc::ptr_eq(was, source));
+            if !unchanged && !kept.contains(key) {
+                self.due.extend(first(key, source, now));
+            }
+        }
+        // A source that is there for the first time must not be caught up from before by the next holder.
+        self.begun(self.clock.wall());
     }
 
     fn plan(&mut self) {
-        self.due.clear();
-        for (key, source) in &self.sources {
-            let from = source.created().map_or(self.scan, |c| c.max(self.scan));
-            if let Some(at) = source.next(just_before(from)) {
-                self.due.push(Reverse((at, key.clone())));
-            }
-        }
+        self.due = self.sources.iter().filter_map(|(key, source)| first(key, source, self.scan)).collect();
+    }
+
+    /// Every tick that is due by `now` has been begun, but for those that are still to be.
+    fn begun(&mut self, now: Timestamp) {
+        let begun = match self.due.peek() {
+            Some(Reverse((next, ..))) if *next <= now => *next,
+            _ => just_after(now),
+        };
+        self.scan = self.scan.max(begun);
+        self.position.begun(self.scan);
     }
 
     fn fire_due(&mut self) {
         let now = self.clock.wall();
-        if forth(now, self.bounds.catch_up) < self.scan {
-            tracing::warn!(bucket = %self.term.bucket(), was = %self.scan, %now, "the wall clock went back: ticks are counted from now");
+        if forth(now, self.bounds.catch_up) < self.latest.max(self.scan) {
+            tracing::warn!(bucket = %self.term.bucket(), was = %self.latest, %now, "the wall clock went back: ticks are counted from now");
             self.scan = now;
+            self.latest = now;
             self.plan();
         }
+        self.latest = self.latest.max(now);
         let oldest = back(now, self.bounds.catch_up);
         while self.out.len() < self.bounds.at_once {
-            let Some(Reverse((at, _))) = self.due.peek() else { break };
+            let Some(Reverse((at, ..))) = self.due.peek() else { break };
             let at = *at;
             if at > now {
                 break;
             }
             // None: draining, or past the deadline. The next holder fires it.
             let Some(guard) = self.term.guard() else { return };
-            let Some(Reverse((_, key))) = self.due.pop() else { break };
+            let Some(Reverse((_, key, after))) = self.due.pop() else { break };
             let Some(source) = self.sources.get(&key).cloned() else { continue };
             let late = at < oldest;
-            let after = if late { just_before(oldest) } else { at };
+            let after = if late { just_before(oldest).max(after) } else { after };
             if let Some(next) = source.next(after) {
-                self.due.push(Reverse((next, key.clone())));
+                self.due.push(Reverse((next, key.clone(), next)));
             }
             if late {
                 tracing::warn!(source = %key, %at, catch_up = ?self.bounds.catch_up, "ticks older than is caught up are left out");
@@ -241,14 +283,9 @@ impl<S: Source> Ticker<S> {
                 (at, settled.then_some(guard))
             }));
         }
-        let begun = match self.due.peek() {
-            Some(Reverse((next, _))) if *next <= now => *next,
-            _ => just_after(now),
-        };
         // Idle buckets do not move: each move is a write in the end.
         if !self.out.is_empty() {
-            self.scan = self.scan.max(begun);
-            self.position.begun(self.scan);
+            self.begun(now);
         }
     }
 
@@ -265,3 +302,6 @@ impl<S: Source> Ticker<S> {
         let _ = self.term.checkpoint().store(&position::format(self.position.answered_before()));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,9 +4,11 @@ use super::{Action, Answer, Ask, Core, Now, Reply, Target};
 use crate::clock::Instant;
 use crate::elector::standard::layout::{Opening, Standing};
 use crate::elector::standard::slot::{Attempt, Holding, Phase};
+use crate::leader::tenure::Limits;
 use crate::leader::{Deadline, FencingToken, Term, TermParts};
 use crate::lease::{Failure, LayoutId, Record};
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Core {
     pub(in crate::elector::standard) fn answered(&mut self, answer: Answer, now: Now) {
@@ -39,6 +41,7 @@ impl Core {
     }
 
     /// A quorum read that is older than what was known when it was sent: the cluster's revision went back.
+    /// Until a list has told, it is read no more often than what fails.
     pub(super) fn is_suspect(&mut self, ask: &Ask, revision: u64) -> bool {
         let suspect = !ask.writes && revision < ask.revision;
         if suspect {
@@ -51,9 +54,10 @@ impl Core {
         match result {
             Ok(Reply::Record(record)) => {
                 if self.is_suspect(ask, record.revision) {
-                    return;
+                    let pause = self.settings.retry_period;
+                    return self.slots[at].failed(now.at, pause);
                 }
-                self.slots[at].succeeded();
+                self.slots[at].succeeded(ask.writes);
                 self.clear_refused();
                 let record = Arc::new(*record);
                 let revision = record.revision;
@@ -68,7 +72,7 @@ impl Core {
                 }
             }
             Ok(Reply::Missing) => {
-                self.slots[at].succeeded();
+                self.slots[at].succeeded(false);
                 let name = self.slots[at].bucket.name().to_owned();
                 // A read by name says nothing of the revision; it was asked for later than what is known.
                 self.gone(&name, ask.revision, now);
@@ -76,22 +80,38 @@ impl Core {
             }
             Ok(Reply::List(..)) => {}
             Err(failure) => {
-                let pause = self.pause(&failure, self.slots[at].failures);
-                let slot = &mut self.slots[at];
-                slot.failed(now.at, pause);
                 if ask.writes {
-                    slot.unsure = true;
-                    // Read at once: after a conflict somebody was faster, or something below us retried; a write that
-                    // hung has cost its whole bound already.
-                    if matches!(failure, Failure::Conflict(_) | Failure::TimedOut(_)) {
-                        slot.retry_at = now.at;
-                    }
-                    if let Some(holding) = slot.holding_mut() {
-                        holding.next_renewal = now.at;
-                    }
+                    self.write_failed(at, ask, &failure, now);
+                } else {
+                    let pause = self.pause(&failure, self.slots[at].failures);
+                    self.slots[at].failed(now.at, pause);
                 }
                 self.refused(&failure, ask.writes);
             }
+        }
+    }
+
+    /// A write of a bucket failed: it is read before the next one (S5).
+    fn write_failed(&mut self, at: usize, ask: &Ask, failure: &Failure, now: Now) {
+        let failures = self.slots[at].write_failures;
+        let pause = self.pause(failure, failures);
+        let slot = &mut self.slots[at];
+        // Read at once: after a conflict somebody was faster, or something below us retried; a write that hung has cost
+        // its whole bound already. Written at once only the first time: what conflicts again and again would else be
+        // sent as fast as it is answered.
+        let (read, write) = match failure {
+            Failure::TimedOut(_) => (Duration::ZERO, Duration::ZERO),
+            Failure::Conflict(_) if failures == 0 => (Duration::ZERO, Duration::ZERO),
+            Failure::Conflict(_) => (Duration::ZERO, pause),
+            _ => (pause, pause),
+        };
+        slot.write_failed(now.at, read, write);
+        if matches!(failure, Failure::Forbidden(_) | Failure::Refused { .. } | Failure::Throttled(_)) {
+            // Not carried out, and it never will be.
+            slot.attempts.retain(|a| a.number != ask.number);
+        }
+        if let Some(holding) = slot.holding_mut() {
+            holding.next_renewal = now.at;
         }
     }
 
@@ -111,9 +131,10 @@ impl Core {
             self.slots[at].phase = Phase::Idle;
             return self.judge(at, now);
         };
-        let deadline = Deadline::at(attempt.sent + attempt.renew_deadline);
+        let limits = attempt.limits;
+        let deadline = Deadline::at(attempt.sent + limits.renew_deadline);
         self.confirm(at, &attempt);
-        self.slots[at].phase = Phase::Judging { deadline, layout, read: None };
+        self.slots[at].phase = Phase::Judging { deadline, limits, layout, read: None };
     }
 
     /// `attempt` is known to have landed.
@@ -164,6 +185,7 @@ impl Core {
         let seen = match result {
             Ok(Reply::Record(record)) => {
                 if self.is_suspect(ask, record.revision) {
+                    self.layout.retry_at = now.at + self.settings.retry_period;
                     return;
                 }
                 self.layout.look(&Arc::new(*record), now.at);
@@ -176,15 +198,20 @@ impl Core {
             }
             Ok(Reply::List(..)) => return,
             Err(failure) => {
-                let pause = self.pause(&failure, self.layout.failures);
+                let failures = if ask.writes { self.layout.write_failures } else { self.layout.failures };
+                let pause = self.pause(&failure, failures);
                 let layout = &mut self.layout;
-                layout.failures += 1;
                 layout.retry_at = now.at + pause;
                 if ask.writes {
                     layout.unsure = true;
+                    layout.write_failures = layout.write_failures.saturating_add(1);
+                    layout.write_at = now.at + pause;
+                    // Read at once; written again after the pause.
                     if matches!(failure, Failure::Conflict(_) | Failure::TimedOut(_)) {
                         layout.retry_at = now.at;
                     }
+                } else {
+                    layout.failures = layout.failures.saturating_add(1);
                 }
                 self.refused(&failure, ask.writes);
                 false
@@ -194,7 +221,10 @@ impl Core {
             self.layout.failures = 0;
             self.layout.unsure = false;
             self.layout.retry_at = Instant::ORIGIN;
-            if !ask.writes {
+            if ask.writes {
+                self.layout.write_failures = 0;
+                self.layout.write_at = Instant::ORIGIN;
+            } else {
                 self.judge_taken(ask.number, now);
             }
         }
@@ -204,21 +234,26 @@ impl Core {
     /// term, if the layout in force is the one it was taken under; else it is released (6.1).
     pub(super) fn judge_taken(&mut self, number: u64, now: Now) {
         let ours = self.layout.ours();
+        let longest = self.layout.longest();
         for at in 0..self.slots.len() {
-            let Phase::Judging { deadline, layout, read } = &self.slots[at].phase else { continue };
+            let Phase::Judging { deadline, limits, layout, read } = &self.slots[at].phase else { continue };
             if *read != Some(number) {
                 continue;
             }
-            if ours.as_ref() == Some(layout) && self.layout.passed.as_ref() == Some(layout) && self.stopping.is_none() {
-                let (deadline, layout) = (Arc::clone(deadline), layout.clone());
-                self.begin(at, deadline, layout, now);
+            let in_force = ours.as_ref() == Some(layout) && self.layout.passed.as_ref() == Some(layout);
+            // What was not known when the take was decided may have let it come too early: another replica had raised
+            // the queue's longest duration; or whoever waits may not know how long to wait for this one (S4).
+            let waited = longest <= self.slots[at].waited && limits.lease_duration <= longest;
+            if in_force && waited && self.stopping.is_none() {
+                let (deadline, limits, layout) = (Arc::clone(deadline), *limits, layout.clone());
+                self.begin(at, deadline, limits, layout, now);
             } else {
                 self.slots[at].phase = Phase::Releasing { until: now.at + self.settings.lease_duration };
             }
         }
     }
 
-    pub(super) fn begin(&mut self, at: usize, deadline: Arc<Deadline>, layout: LayoutId, now: Now) {
+    fn begin(&mut self, at: usize, deadline: Arc<Deadline>, limits: Limits, layout: LayoutId, now: Now) {
         let Some(record) = self.slots[at].known.record().cloned() else { return };
         let era = self.layout.note().map_or(0, |n| n.era);
         let term = Term::new(TermParts {
@@ -230,11 +265,11 @@ impl Core {
         });
         // A phase of its own, so that the renewals of many buckets and replicas do not line up.
         let next_renewal = now.at + self.settings.retry_period.mul_f64(0.1 + 0.9 * self.rng.f64());
-        let holding = Holding { term: term.clone(), deadline, layout, next_renewal, ending: None };
+        let holding = Holding { term: term.clone(), deadline, layout, limits, next_renewal, ending: None };
         let slot = &mut self.slots[at];
         slot.phase = Phase::Held(Box::new(holding));
         slot.tenure = true;
-        self.out.push(Action::Begin(at, term));
+        self.out.push(Action::Begin(at, term, limits));
     }
 
     pub(super) fn queue_listed(&mut self, ask: &Ask, result: Result<Reply, Failure>, now: Now) {
@@ -249,6 +284,7 @@ impl Core {
             }
         };
         if revision < ask.revision {
+            self.layout.list_at = now.at + self.settings.retry_period;
             self.out.push(Action::Relist);
             return;
         }

@@ -85,13 +85,17 @@ impl Core {
         if now.at >= holding.deadline.get() {
             return self.lose(at);
         }
-        holding.deadline.extend(attempt.sent + attempt.renew_deadline);
+        holding.deadline.extend(attempt.sent + attempt.limits.renew_deadline);
+        let changed = std::mem::replace(&mut holding.limits, attempt.limits) != attempt.limits;
         let event = Event::DeadlineMoved {
             bucket: holding.term.bucket().clone(),
             token: holding.term.token(),
             deadline: holding.deadline.get(),
         };
         self.out.push(Action::Observe(event));
+        if changed {
+            self.out.push(Action::Limit(at, attempt.limits));
+        }
     }
 
     pub(super) fn mark_checkpoint(&mut self, at: usize, attempt: &Attempt) {

@@ -7,6 +7,8 @@ mod answer;
 mod judge;
 mod see;
 mod slots;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 
 use crate::bucket::BucketSet;
@@ -102,7 +104,9 @@ pub(super) struct Ask {
 pub(super) enum Action {
     Ask(Ask, Request),
     /// A term begins: promote.
-    Begin(usize, Term),
+    Begin(usize, Term, Limits),
+    /// A renewal under other durations has counted.
+    Limit(usize, Limits),
     /// It ends, for this reason; a loss overtakes.
     End(usize, Reason),
     Observe(Event),

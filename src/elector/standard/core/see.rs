@@ -27,6 +27,9 @@ impl Core {
     }
 
     pub(super) fn listed(&mut self, revision: u64, records: &[Arc<Record>], now: Now) {
+        if let Some(from) = records.iter().find_map(|r| self.is_back(r, revision)) {
+            self.went_back(from, revision);
+        }
         let there: HashSet<&str> = records.iter().map(|r| r.name.as_str()).collect();
         let missing: Vec<String> = self
             .by_name
@@ -42,6 +45,14 @@ impl Core {
         for record in records {
             self.look(record, now);
         }
+    }
+
+    /// A Lease that a list at `revision` shows as it stood before what is known of it, although that is no newer than the
+    /// list: etcd was restored, and its revision has been raised above what it was. The revision that was known.
+    fn is_back(&self, record: &Record, revision: u64) -> Option<u64> {
+        let known = if record.name == self.layout.name { &self.layout.known } else { self.known(&record.name)? };
+        let known = known.revision();
+        (record.revision < known && known <= revision).then_some(known)
     }
 
     /// A version of a Lease of this queue was seen.
@@ -128,15 +139,18 @@ impl Core {
             slot.known = Known::Unknown;
             slot.attempts.clear();
             slot.confirmed = None;
+            slot.checkpoint = None;
             slot.phase = Phase::Idle;
         }
+        // A revision of before may not be reached for days.
+        self.behind = None;
         let layout = &mut self.layout;
         layout.known = Known::Unknown;
         layout.strays.clear();
         layout.passed = None;
         layout.settle_on = None;
         layout.opening = None;
-        layout.era_floor = layout.era_floor.max(layout.era + 1);
+        layout.era_floor = layout.era_floor.max(layout.era.saturating_add(1));
         self.notice(
             "revision-went-back",
             format!(

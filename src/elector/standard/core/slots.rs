@@ -5,6 +5,7 @@ use crate::elector::known::{Free, Known};
 use crate::elector::standard::layout::Standing;
 use crate::elector::standard::slot::{Attempt, Phase};
 use crate::leader::Reason;
+use crate::leader::tenure::Limits;
 use crate::lease::{Draft, LayoutId, Record, Times};
 use std::time::Duration;
 
@@ -116,24 +117,22 @@ impl Core {
         let (number, saved) = pending.map_or((None, None), |(n, s)| (Some(n), Some(s)));
         let layout = holding.layout.clone();
         let Some(record) = slot.known.record().cloned() else { return };
-        if record.vouched().is_some_and(|n| n.duration() > self.settings.lease_duration) {
+        // A longer duration is written only when the layout Lease says it: others wait by that (section 6).
+        let raised = self.layout.longest() >= self.settings.lease_duration;
+        let limits = if raised { self.settings.limits() } else { holding.limits };
+        if record.vouched().is_some_and(|n| n.duration() > limits.lease_duration) {
             // It will say a shorter duration than the one before: others may count by it as soon as it lands.
-            holding.deadline.lower(now.at + self.settings.renew_deadline);
+            holding.deadline.lower(now.at + limits.renew_deadline);
         }
-        let draft = Draft::renew(&record, self.settings.lease_duration, &layout, saved, Times { wall: now.wall });
-        self.write(at, &record, draft, number, now);
+        let draft = Draft::renew(&record, limits.lease_duration, &layout, saved, Times { wall: now.wall });
+        self.write(at, &record, draft, limits, number, now);
     }
 
-    pub(super) fn write(&mut self, at: usize, base: &Record, draft: Draft, checkpoint: Option<u64>, now: Now) {
-        self.slots[at].attempts.push(Attempt {
-            sent: now.at,
-            renew_deadline: self.settings.renew_deadline,
-            spec: draft.spec.clone(),
-            uid: base.uid.clone(),
-            base: base.revision,
-            checkpoint,
-        });
-        self.ask(Target::Bucket(at), Request::Replace(draft));
+    fn write(&mut self, at: usize, base: &Record, draft: Draft, limits: Limits, checkpoint: Option<u64>, now: Now) {
+        let spec = draft.spec.clone();
+        let number = self.ask(Target::Bucket(at), Request::Replace(draft));
+        let (uid, base) = (base.uid.clone(), base.revision);
+        self.slots[at].attempt(Attempt { sent: now.at, limits, spec, uid, base, checkpoint, number });
     }
 
     pub(super) fn decide_release(&mut self, at: usize, now: Now) {
@@ -146,7 +145,7 @@ impl Core {
         let (number, saved) = slot.checkpoint.clone().map_or((None, None), |(n, s)| (Some(n), Some(s)));
         let longest = slot.longest.max(self.settings.lease_duration);
         let draft = Draft::release(&record, longest, saved, Times { wall: now.wall });
-        self.write(at, &record, draft, number, now);
+        self.write(at, &record, draft, self.settings.limits(), number, now);
     }
 
     pub(super) fn decide_idle(&mut self, at: usize, now: Now) {
@@ -177,8 +176,13 @@ impl Core {
     pub(super) fn take(&mut self, at: usize, layout: &LayoutId, now: Now) {
         let Some(record) = self.slots[at].known.record().cloned() else { return };
         let draft = Draft::take(&record, &self.me, self.settings.lease_duration, layout, Times { wall: now.wall });
-        self.slots[at].phase = Phase::Taking;
-        self.write(at, &record, draft, None, now);
+        let waited = self.waits().longest;
+        let slot = &mut self.slots[at];
+        slot.phase = Phase::Taking;
+        slot.waited = waited;
+        // What a former term left to be released with is of that term: another holder may have gone on since.
+        slot.checkpoint = None;
+        self.write(at, &record, draft, self.settings.limits(), None, now);
     }
 
     /// Takes what is free, in this replica's own order; one that holds some waits a little (5.1).
@@ -186,9 +190,9 @@ impl Core {
         let Some(layout) = self.may_take() else { return };
         let waits = self.waits();
         let all = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+        let mut held = u32::try_from(self.slots.iter().filter(|s| s.counts()).count()).unwrap_or(all);
         for i in 0..self.order.len() {
             let at = self.order[i];
-            let held = u32::try_from(self.slots.iter().filter(|s| s.counts()).count()).unwrap_or(all);
             let slot = &self.slots[at];
             if !matches!(slot.phase, Phase::Idle) || slot.busy || slot.unsure || slot.tenure {
                 continue;
@@ -209,6 +213,7 @@ impl Core {
                 continue;
             }
             self.take(at, &layout, now);
+            held += 1;
         }
     }
 

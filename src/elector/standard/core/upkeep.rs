@@ -31,6 +31,10 @@ impl Core {
             return;
         }
         if self.stopping.is_none() {
+            if now.at < self.layout.write_at {
+                let at = self.layout.write_at;
+                return self.wake_at(at, now);
+            }
             self.decide_layout_write(now);
         }
     }
@@ -135,7 +139,7 @@ impl Core {
 
     /// The longest duration is lowered by whoever has, for that long, seen nothing in the queue that says more.
     pub(super) fn decide_lowering(&mut self, note: &LayoutNote, lease: u32, now: Now) {
-        let longest = Duration::from_secs(u64::from(note.lease_duration_seconds));
+        let longest = note.longest();
         let held = self.each_known().filter_map(|(k, _)| k.record()).filter(|r| r.is_held());
         let says = held.map(|r| r.longest()).max().unwrap_or_default().max(Duration::from_secs(u64::from(lease)));
         if says >= longest {
