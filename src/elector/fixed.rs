@@ -54,13 +54,21 @@ async fn hold(fixed: Fixed, aware: Arc<dyn DynLeaderAware>, stop: Stop) {
             clock: Arc::clone(&queue.clock),
             saved: None,
         };
-        let tenure = Tenure::begin(Term::new(parts), limits, around.clone());
+        let term = Term::new(parts);
+        let checkpoint = term.checkpoint();
+        let tenure = Tenure::begin(term.clone(), limits, around.clone());
         let mut asked = false;
         loop {
             tokio::select! {
                 () = stop.cancelled(), if !asked => {
                     asked = true;
                     tenure.end(Reason::Shutdown);
+                }
+                // No Lease keeps a position: it lasts as long as this process, and whoever waits for the write goes on.
+                () = checkpoint.wanted() => {
+                    if let Some((number, _)) = checkpoint.pending() {
+                        checkpoint.mark_written(number);
+                    }
                 }
                 told = told.recv() => match told {
                     Some(Told::PromoteFailed(_)) => tenure.end(Reason::Released),
