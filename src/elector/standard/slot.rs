@@ -162,8 +162,19 @@ impl Slot {
         self.retry_at = now + pause;
     }
 
+    /// A write succeeded.
     pub(super) fn succeeded(&mut self) {
         self.failures = 0;
+        self.retry_at = Instant::ORIGIN;
+        self.unsure = false;
+    }
+
+    /// A read succeeded, and showed something newer or not. Reads that succeed between writes that fail do not make the
+    /// next write come sooner.
+    pub(super) fn was_read(&mut self, news: bool) {
+        if news {
+            self.failures = 0;
+        }
         self.retry_at = Instant::ORIGIN;
         self.unsure = false;
     }

@@ -8,6 +8,17 @@ use crate::leader::{Deadline, FencingToken, Term, TermParts};
 use crate::lease::{Failure, LayoutId, Record};
 use std::sync::Arc;
 
+/// Whether what stands is read without a pause after a write that failed for the `failures`-th time in a row: after a
+/// conflict somebody was faster, or something below us retried; a write that hung has cost its whole bound already. A
+/// server that says conflict for ever is not hammered.
+fn reads_at_once(failure: &Failure, failures: u32) -> bool {
+    match failure {
+        Failure::Conflict(_) => failures <= 2,
+        Failure::TimedOut(_) => true,
+        _ => false,
+    }
+}
+
 impl Core {
     pub(in crate::elector::standard) fn answered(&mut self, answer: Answer, now: Now) {
         let Answer { ask, result } = answer;
@@ -53,10 +64,14 @@ impl Core {
                 if self.is_suspect(ask, record.revision) {
                     return;
                 }
-                self.slots[at].succeeded();
-                self.clear_refused();
+                self.clear_refused(ask.writes);
                 let record = Arc::new(*record);
                 let revision = record.revision;
+                if ask.writes {
+                    self.slots[at].succeeded();
+                } else {
+                    self.slots[at].was_read(revision > ask.revision);
+                }
                 if revision > self.shown {
                     self.behind.get_or_insert((revision, now.at));
                 }
@@ -68,7 +83,7 @@ impl Core {
                 }
             }
             Ok(Reply::Missing) => {
-                self.slots[at].succeeded();
+                self.slots[at].was_read(false);
                 let name = self.slots[at].bucket.name().to_owned();
                 // A read by name says nothing of the revision; it was asked for later than what is known.
                 self.gone(&name, ask.revision, now);
@@ -81,16 +96,14 @@ impl Core {
                 slot.failed(now.at, pause);
                 if ask.writes {
                     slot.unsure = true;
-                    // Read at once: after a conflict somebody was faster, or something below us retried; a write that
-                    // hung has cost its whole bound already.
-                    if matches!(failure, Failure::Conflict(_) | Failure::TimedOut(_)) {
+                    if reads_at_once(&failure, slot.failures) {
                         slot.retry_at = now.at;
                     }
                     if let Some(holding) = slot.holding_mut() {
                         holding.next_renewal = now.at;
                     }
                 }
-                self.refused(&failure, ask.writes);
+                self.refused(&failure, ask);
             }
         }
     }
@@ -133,7 +146,8 @@ impl Core {
         self.judge(at, now);
     }
 
-    pub(super) fn refused(&mut self, failure: &Failure, writes: bool) {
+    pub(super) fn refused(&mut self, failure: &Failure, ask: &Ask) {
+        let writes = ask.writes;
         let (code, text) = match failure {
             Failure::Forbidden(message) => (
                 "forbidden",
@@ -143,20 +157,30 @@ impl Core {
                     if writes { "write" } else { "read" }
                 ),
             ),
+            // To a POST that means the namespace; to a PUT, that the Lease was deleted.
+            Failure::NotFound if ask.creates => (
+                "no-namespace",
+                "the namespace of the Leases, which SYSTEM_NAMESPACE names, does not exist: no Lease can be made in it. Create it, or \
+                 mend SYSTEM_NAMESPACE; tried again"
+                    .to_owned(),
+            ),
             Failure::Refused { code, message } => {
                 ("refused", format!("the API server refused a Lease with {code}: {message}"))
             }
             _ => return,
         };
-        self.refused = true;
+        self.refused = Some(self.refused.unwrap_or_default() || writes);
         self.out.push(Action::Say(code, Some(text.clone())));
         self.notice(code, text);
     }
 
-    pub(super) fn clear_refused(&mut self) {
-        if std::mem::take(&mut self.refused) {
-            self.out.push(Action::Say("forbidden", None));
-            self.out.push(Action::Say("refused", None));
+    /// A request succeeded. A read does not show that writes are no longer refused.
+    pub(super) fn clear_refused(&mut self, writes: bool) {
+        if self.refused.is_some_and(|refused| writes || !refused) {
+            self.refused = None;
+            for topic in ["forbidden", "refused", "no-namespace"] {
+                self.out.push(Action::Say(topic, None));
+            }
         }
     }
 
@@ -165,6 +189,10 @@ impl Core {
             Ok(Reply::Record(record)) => {
                 if self.is_suspect(ask, record.revision) {
                     return;
+                }
+                self.clear_refused(ask.writes);
+                if ask.writes || record.revision > ask.revision {
+                    self.layout.failures = 0;
                 }
                 self.layout.look(&Arc::new(*record), now.at);
                 true
@@ -182,16 +210,15 @@ impl Core {
                 layout.retry_at = now.at + pause;
                 if ask.writes {
                     layout.unsure = true;
-                    if matches!(failure, Failure::Conflict(_) | Failure::TimedOut(_)) {
+                    if reads_at_once(&failure, layout.failures) {
                         layout.retry_at = now.at;
                     }
                 }
-                self.refused(&failure, ask.writes);
+                self.refused(&failure, ask);
                 false
             }
         };
         if seen {
-            self.layout.failures = 0;
             self.layout.unsure = false;
             self.layout.retry_at = Instant::ORIGIN;
             if !ask.writes {
@@ -244,7 +271,7 @@ impl Core {
             Err(failure) => {
                 let pause = self.pause(&failure, 3);
                 self.layout.list_at = now.at + pause;
-                self.refused(&failure, false);
+                self.refused(&failure, ask);
                 return;
             }
         };
