@@ -14,6 +14,11 @@ pub(crate) enum Format {
 
 /// Starts the log. `filter`: what is logged, as tracing's EnvFilter reads it.
 pub(crate) fn start(format: Format, filter: &str) -> anyhow::Result<()> {
+    // An empty filter would log nothing: a template did not render.
+    anyhow::ensure!(
+        !filter.trim().is_empty(),
+        "LEASEHOLD_LOG is {filter:?}: it must be a level or a filter, such as info; unset it for info"
+    );
     let filter = EnvFilter::try_new(filter).map_err(|e| anyhow::anyhow!("LEASEHOLD_LOG {filter:?}: {e}"))?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
     match format {

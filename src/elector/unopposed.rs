@@ -22,3 +22,45 @@ impl Strategy for Unopposed {
         Ok(Box::new(Fixed { queue, bucket }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::testing::config;
+    use crate::clock::Boottime;
+    use crate::elector::{Status, Stop};
+    use crate::leader::Leadership;
+    use crate::leader::observe::Event;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    /// No Lease keeps a position: whoever flushes one would wait for ever.
+    #[tokio::test(start_paused = true)]
+    async fn a_flushed_checkpoint_is_not_waited_for() {
+        let queue = Queue {
+            component: "c".to_owned(),
+            name: "q".to_owned(),
+            identity: "i".to_owned(),
+            config: tokio::sync::watch::channel(Arc::new(config())).1,
+            clock: Arc::new(Boottime),
+            observer: Arc::new(|_: &Event| {}),
+            on_fatal: Arc::new(|why| panic!("{why}")),
+            status: Status::default(),
+        };
+        let leadership = Leadership::new();
+        let stop = Stop::new();
+        let run = tokio::spawn(Unopposed.build(queue).unwrap().run(Arc::new(leadership.clone()), stop.clone()));
+        let term = loop {
+            if let Some(term) = leadership.terms().pop() {
+                break term;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        };
+        for position in ["a", "b"] {
+            term.checkpoint().store(position).unwrap();
+            tokio::time::timeout(Duration::from_secs(5), term.checkpoint().flush()).await.expect("at once").unwrap();
+        }
+        stop.cancel();
+        run.await.unwrap();
+    }
+}

@@ -76,7 +76,8 @@ async fn first_start_waits_a_lease_duration_and_says_so() {
     let a = world.replica(Character::default());
     tokio::time::sleep(14 * S).await;
     assert_eq!(a.held(), 0, "taken before the wait was over");
-    assert!(a.status.get("layout").expect("said").contains("first start"));
+    let said = a.status.get("layout").expect("said");
+    assert!(said.contains("first start") && said.contains("before 2"), "{said}");
     let waited = all_held(&world, &[&a], 3 * S).await;
     assert!(waited < 2 * S, "{waited:?}");
     // Paid once per queue: the next fleet starts at once.
@@ -495,6 +496,76 @@ async fn a_verb_taken_away_is_said_and_recovered_from() {
         all_held(&world, &[&a], 12 * S).await;
         world.judge();
     }
+}
+
+/// S6: a stop ends although what is named as ours can neither be read nor released: it has run out by then.
+#[tokio::test(start_paused = true)]
+async fn a_stop_ends_in_an_outage() {
+    for outage in [Outage::Refused, Outage::BlackHole, Outage::Answers(503)] {
+        let world = World::new(44, 3, timing(15, 10, 2));
+        init(&world, 3).await.expect("opened");
+        let a = world.replica(Character::default());
+        all_held(&world, &[&a], S).await;
+        a.faults.inject(Match::any(), Effect::Outage(outage));
+        world.server.cut_watches(&Match::any(), Cut::Reset);
+        world.until("every term lost", 12 * S, || a.held() == 0).await;
+        tokio::time::sleep(20 * S).await;
+        tokio::time::timeout(20 * S, a.stop()).await.expect("a stop takes no longer than lease-duration");
+        world.judge();
+    }
+}
+
+/// A SYSTEM_NAMESPACE that is not there: every POST is answered with 404. Said, and not asked for again and again.
+#[tokio::test(start_paused = true)]
+async fn a_missing_namespace_is_said_and_the_server_spared() {
+    let world = World::new(45, 3, timing(15, 10, 2));
+    let a = world.replica(Character::default());
+    let rule = a.faults.inject(Match::verb(Verb::Create), Effect::AnswerBefore(404, None));
+    tokio::time::sleep(60 * S).await;
+    assert!(a.status.get("no-namespace").is_some_and(|t| t.contains("SYSTEM_NAMESPACE")), "{:?}", a.status.all());
+    let counts = world.server.counts(Some(&a.name), "leases");
+    assert!(counts.create < 90 && counts.get < 90, "{counts:?} in a minute");
+    a.faults.remove(rule);
+    all_held(&world, &[&a], 20 * S).await;
+    assert_eq!(a.status.get("no-namespace"), None);
+    world.judge();
+}
+
+/// Writes that fail while reads succeed (a webhook that is down): the pause grows all the same.
+#[tokio::test(start_paused = true)]
+async fn writes_that_fail_for_long_come_seldom() {
+    for code in [409, 500, 503] {
+        let world = World::new(46, 3, timing(15, 10, 2));
+        init(&world, 3).await.expect("opened");
+        let a = world.replica(Character::default());
+        all_held(&world, &[&a], S).await;
+        let rule = a.faults.inject(Match::verb(Verb::Update), Effect::AnswerBefore(code, None));
+        let before = world.server.counts(Some(&a.name), "leases");
+        tokio::time::sleep(60 * S).await;
+        let after = world.server.counts(Some(&a.name), "leases");
+        let writes = after.update - before.update;
+        assert!(writes < 3 * 100, "{writes} writes of 3 buckets in a minute that answers {code}");
+        a.faults.remove(rule);
+        all_held(&world, &[&a], 20 * S).await;
+        world.judge();
+    }
+}
+
+/// What happens a second time is said a second time.
+#[tokio::test(start_paused = true)]
+async fn what_happens_again_is_said_again() {
+    let world = World::new(47, 1, timing(15, 10, 2));
+    init(&world, 1).await.expect("opened");
+    let a = world.replica(Character::default());
+    let mut said = Vec::new();
+    for _ in 0..2 {
+        all_held(&world, &[&a], 60 * S).await;
+        patch(&world, &bucket(0, 1), json!({"spec": {"holderIdentity": ""}})).await;
+        world.until("lost", S, || a.held() == 0).await;
+        said.push(a.status.get("lost").expect("said"));
+    }
+    assert!(said[0].contains("at ") && said[0] != said[1], "{said:?}");
+    world.judge();
 }
 
 /// The machine sleeps: no timer has run, and no guard is given on waking.

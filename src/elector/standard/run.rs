@@ -246,14 +246,23 @@ impl Loop {
             }
             Action::Observe(event) => {
                 if let observe::Event::Notice { code, text } = &event {
-                    // Repeated while it lasts; news only the first time.
-                    if queue.status.say(code, text.clone()) {
+                    let news = match *code {
+                        // The topic "layout" says it for as long as it lasts.
+                        "first-start" | "standing-by" => true,
+                        // Repeated while it lasts; news only the first time.
+                        "forbidden" | "refused" | "no-namespace" | "stepped-back" => {
+                            queue.status.say(code, text.clone())
+                        }
+                        // It happened once; so the page says when.
+                        _ => queue.status.say(code, format!("at {:.0}: {text}", queue.clock.wall())),
+                    };
+                    if news {
                         tracing::warn!(code, "{text}");
-                        observe::tell(&*queue.observer, &event);
+                    } else {
+                        return;
                     }
-                } else {
-                    observe::tell(&*queue.observer, &event);
                 }
+                observe::tell(&*queue.observer, &event);
             }
             Action::Say(topic, Some(text)) => drop(queue.status.say(topic, text)),
             Action::Say(topic, None) => drop(queue.status.clear(topic)),

@@ -8,8 +8,8 @@
 use super::event::Ping;
 use super::source::PingSource;
 use super::ticker::{Catalog, Source};
-use crate::adapter::{Outcome, Sink};
 use crate::adapter::sink::Overrides;
+use crate::adapter::{Outcome, Sink};
 use crate::leader::Guard;
 use crate::manifest;
 use futures::future::BoxFuture;
@@ -20,7 +20,7 @@ use kube::Api;
 use kube::runtime::watcher::{self, watcher};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -43,7 +43,11 @@ impl Entry {
         let ping = Ping::new(source, TimeZone::UTC).map_err(|e| e.to_string())?;
         let overrides = Overrides::from_extensions(ping.overrides().clone()).map_err(|e| e.to_string())?;
         // Those of the source come on top of K_CE_OVERRIDES' place, as in Knative: a source has its own or none.
-        let mut sink = if overrides.is_empty() { sink.clone() } else { sink.with_overrides(overrides).map_err(|e| e.to_string())? };
+        let mut sink = if overrides.is_empty() {
+            sink.clone()
+        } else {
+            sink.with_overrides(overrides).map_err(|e| e.to_string())?
+        };
         if let Some(uri) = source.sink_uri() {
             sink = sink.with_target(uri).map_err(|e| e.to_string())?;
         }
@@ -95,6 +99,8 @@ impl Source for Entry {
 pub(super) struct Keeper {
     sink: Sink,
     keep_trying: Duration,
+    /// Those that can't fire, as they were when it was said, and why.
+    said: Mutex<BTreeMap<String, (PingSource, String)>>,
     /// None until it is known for the first time.
     out: watch::Sender<Option<Arc<Catalog<Entry>>>>,
 }
@@ -102,13 +108,15 @@ pub(super) struct Keeper {
 impl Keeper {
     pub(super) fn new(sink: Sink, keep_trying: Duration) -> (Self, watch::Receiver<Option<Arc<Catalog<Entry>>>>) {
         let (out, seen) = watch::channel(None);
-        (Self { sink, keep_trying, out }, seen)
+        (Self { sink, keep_trying, said: Mutex::default(), out }, seen)
     }
 
     /// These are all there are.
     fn publish<'a>(&self, sources: impl IntoIterator<Item = &'a PingSource>) {
         let before = self.out.borrow().clone();
         let mut catalog = Catalog::new();
+        let mut cannot = BTreeMap::new();
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         for source in sources {
             let key = source.key();
             // What did not change stays the same entry, so its schedule is not begun anew.
@@ -119,9 +127,18 @@ impl Keeper {
             match Entry::new(source, &self.sink, self.keep_trying) {
                 Ok(Some(entry)) => drop(catalog.insert(key, Arc::new(entry))),
                 Ok(None) => tracing::debug!(source = %key, "not ready: it does not fire"),
-                Err(why) => tracing::error!(source = %key, %why, "the PingSource can't fire; the others do"),
+                Err(why) => {
+                    // An edit of another source, or of a status, is no reason to say it again.
+                    let news = said.get(&key).is_none_or(|(s, w)| s.spec != source.spec || *w != why);
+                    if news {
+                        tracing::error!(source = %key, %why, "the PingSource can't fire; the others do");
+                    }
+                    cannot.insert(key, (source.clone(), why));
+                }
             }
         }
+        *said = cannot;
+        drop(said);
         self.out.send_replace(Some(Arc::new(catalog)));
     }
 

@@ -58,7 +58,7 @@ impl Core {
                     return self.slots[at].failed(now.at, pause);
                 }
                 self.slots[at].succeeded(ask.writes);
-                self.clear_refused();
+                self.clear_refused(ask.writes);
                 let record = Arc::new(*record);
                 let revision = record.revision;
                 if revision > self.shown {
@@ -86,7 +86,7 @@ impl Core {
                     let pause = self.pause(&failure, self.slots[at].failures);
                     self.slots[at].failed(now.at, pause);
                 }
-                self.refused(&failure, ask.writes);
+                self.refused(&failure, ask);
             }
         }
     }
@@ -154,7 +154,8 @@ impl Core {
         self.judge(at, now);
     }
 
-    pub(super) fn refused(&mut self, failure: &Failure, writes: bool) {
+    pub(super) fn refused(&mut self, failure: &Failure, ask: &Ask) {
+        let writes = ask.writes;
         let (code, text) = match failure {
             Failure::Forbidden(message) => (
                 "forbidden",
@@ -164,20 +165,30 @@ impl Core {
                     if writes { "write" } else { "read" }
                 ),
             ),
+            // To a POST that means the namespace; to a PUT, that the Lease was deleted.
+            Failure::NotFound if ask.creates => (
+                "no-namespace",
+                "the namespace of the Leases, which SYSTEM_NAMESPACE names, does not exist: no Lease can be made in it. Create it, or \
+                 mend SYSTEM_NAMESPACE; tried again"
+                    .to_owned(),
+            ),
             Failure::Refused { code, message } => {
                 ("refused", format!("the API server refused a Lease with {code}: {message}"))
             }
             _ => return,
         };
-        self.refused = true;
+        self.refused = Some(self.refused.unwrap_or_default() || writes);
         self.out.push(Action::Say(code, Some(text.clone())));
         self.notice(code, text);
     }
 
-    pub(super) fn clear_refused(&mut self) {
-        if std::mem::take(&mut self.refused) {
-            self.out.push(Action::Say("forbidden", None));
-            self.out.push(Action::Say("refused", None));
+    /// A request succeeded. A read does not show that writes are no longer refused.
+    pub(super) fn clear_refused(&mut self, writes: bool) {
+        if self.refused.is_some_and(|refused| writes || !refused) {
+            self.refused = None;
+            for topic in ["forbidden", "refused", "no-namespace"] {
+                self.out.push(Action::Say(topic, None));
+            }
         }
     }
 
@@ -188,6 +199,7 @@ impl Core {
                     self.layout.retry_at = now.at + self.settings.retry_period;
                     return;
                 }
+                self.clear_refused(ask.writes);
                 self.layout.look(&Arc::new(*record), now.at);
                 true
             }
@@ -213,7 +225,7 @@ impl Core {
                 } else {
                     layout.failures = layout.failures.saturating_add(1);
                 }
-                self.refused(&failure, ask.writes);
+                self.refused(&failure, ask);
                 false
             }
         };
@@ -279,7 +291,7 @@ impl Core {
             Err(failure) => {
                 let pause = self.pause(&failure, 3);
                 self.layout.list_at = now.at + pause;
-                self.refused(&failure, false);
+                self.refused(&failure, ask);
                 return;
             }
         };

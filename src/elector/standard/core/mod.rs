@@ -97,6 +97,7 @@ pub(super) struct Ask {
     /// What was known when it was sent: the revision of the object (for a list, of the layout Lease).
     revision: u64,
     writes: bool,
+    creates: bool,
 }
 
 /// To be done, in order.
@@ -134,8 +135,10 @@ pub(super) struct Core {
     shown: u64,
     /// An answer was newer than that: which, and since when the view has not caught up.
     behind: Option<(u64, Instant)>,
-    /// The API server refuses us, and it was said.
-    refused: bool,
+    /// The API server refuses us, and it was said; true: it is writes that it refuses.
+    refused: Option<bool>,
+    /// Which standing of the layout was last told as news.
+    told: String,
     out: Vec<Action>,
     wake: Option<Instant>,
 }
@@ -168,7 +171,8 @@ impl Core {
             epoch: 0,
             shown: 0,
             behind: None,
-            refused: false,
+            refused: None,
+            told: String::new(),
             out: Vec::new(),
             wake: None,
         }
@@ -188,7 +192,8 @@ impl Core {
         let too_long = now.at >= since + self.settings.lease_duration;
         self.slots.iter().all(|s| {
             let settled = match s.phase {
-                Phase::Idle => !(s.names(&self.me) && s.is_own_write()),
+                // Named as the holder of what it can neither read nor release: by then that has run out.
+                Phase::Idle => too_long || !(s.names(&self.me) && s.is_own_write()),
                 Phase::Left => true,
                 // A take whose outcome can't be read: if it lands, it runs out by itself.
                 Phase::Taking | Phase::Judging { .. } => too_long,
@@ -250,7 +255,8 @@ impl Core {
 
     fn ask(&mut self, target: Target, request: Request) -> u64 {
         self.number += 1;
-        let writes = matches!(request, Request::Create(_) | Request::Replace(_));
+        let creates = matches!(request, Request::Create(_));
+        let writes = creates || matches!(request, Request::Replace(_));
         let revision = match target {
             Target::Bucket(at) => {
                 self.slots[at].busy = true;
@@ -265,7 +271,7 @@ impl Core {
                 self.layout.known.revision()
             }
         };
-        let ask = Ask { target, number: self.number, epoch: self.epoch, revision, writes };
+        let ask = Ask { target, number: self.number, epoch: self.epoch, revision, writes, creates };
         self.out.push(Action::Ask(ask, request));
         self.number
     }

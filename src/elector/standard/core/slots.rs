@@ -190,6 +190,7 @@ impl Core {
         let Some(layout) = self.may_take() else { return };
         let waits = self.waits();
         let all = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+        // Counted once: this runs at every event, and there may be thousands of buckets.
         let mut held = u32::try_from(self.slots.iter().filter(|s| s.counts()).count()).unwrap_or(all);
         for i in 0..self.order.len() {
             let at = self.order[i];
@@ -213,7 +214,7 @@ impl Core {
                 continue;
             }
             self.take(at, &layout, now);
-            held += 1;
+            held = held.saturating_add(1);
         }
     }
 

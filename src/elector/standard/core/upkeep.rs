@@ -163,41 +163,62 @@ impl Core {
     }
 
     pub(super) fn say_standing(&mut self, now: Now) {
-        let text = match self.layout.standing() {
+        let standing = self.layout.standing();
+        let mut news = None;
+        let text = match &standing {
             Standing::Unknown => "not read yet".to_owned(),
             Standing::Absent => "no layout Lease yet: it is being made".to_owned(),
             Standing::Unreadable => {
+                news = Some(("standing-by", "unreadable".to_owned()));
                 "the layout Lease says no layout (its annotation was removed): it is written anew".to_owned()
             }
-            Standing::Later(v) => format!("standing by: the layout Lease was written by a later version (format {v})"),
+            Standing::Later(v) => {
+                news = Some(("standing-by", format!("later {v}")));
+                format!("standing by: the layout Lease was written by a later version (format {v})")
+            }
             Standing::Unopened { wanted: false } => {
+                news = Some(("standing-by", "unopened".to_owned()));
                 "standing by: a layout that this replica does not want is being opened".to_owned()
             }
             Standing::Unopened { wanted: true } => {
+                news = Some(("first-start", "first".to_owned()));
                 let left = self
                     .layout
                     .opening
                     .as_ref()
                     .map_or(self.waits().longest, |o| (o.quiet_since + self.waits().longest).since(now.at));
+                // A point in time: the page shows it long after it was written.
+                let until = jiff::SignedDuration::try_from(left).ok().and_then(|d| now.wall.checked_add(d).ok());
                 format!(
-                    "first start: nobody knows whether something runs that can't be seen, so nothing is taken for another {} s; `leasehold \
-                     init` says that nothing runs and skips the wait",
-                    left.as_secs()
+                    "first start: nobody knows whether something runs that can't be seen, so nothing is taken before {:.0}; \
+                     `leasehold init` says that nothing runs and skips the wait",
+                    until.unwrap_or(now.wall)
                 )
             }
-            Standing::Ours(id) if self.layout.passed.as_ref() == Some(&id) => {
+            Standing::Ours(id) if self.layout.passed.as_ref() == Some(id) => {
                 format!("{}, generation {}, in force", self.layout.cut, id.generation)
             }
             Standing::Ours(id) => format!(
                 "{}, generation {}, in force; waiting until nothing is held under another",
                 self.layout.cut, id.generation
             ),
-            Standing::Other(id, cut) => format!(
-                "standing by: in force is {cut} (generation {}), this replica is configured for {}; scale the others to 0 or \
-                 configure all alike",
-                id.generation, self.layout.cut
-            ),
+            Standing::Other(id, cut) => {
+                news = Some(("standing-by", format!("other {} {}", id.uid, id.generation)));
+                format!(
+                    "standing by: in force is {cut} (generation {}), this replica is configured for {}; scale the others to 0 or \
+                     configure all alike",
+                    id.generation, self.layout.cut
+                )
+            }
         };
+        match news {
+            Some((code, key)) if key != self.told => {
+                self.told = key;
+                self.notice(code, text.clone());
+            }
+            None if matches!(standing, Standing::Ours(_)) => self.told.clear(),
+            _ => {}
+        }
         self.out.push(Action::Say("layout", Some(text)));
     }
 }
