@@ -203,6 +203,21 @@ mod tests {
     }
 
     #[test]
+    fn fractions_are_cut_off_where_go_cuts_them_off() {
+        for (text, nanos) in [
+            ("0.3333333333333333333h", 1_200_000_000_000),
+            ("0.100000000000000000000h", 360_000_000_000),
+            ("0.18446744073709551616s", 184_467_440),
+            ("1\u{b5}s1\u{3bc}s1us", 3_000),
+            ("-9223372036854775808ns", i64::MIN),
+        ] {
+            assert_eq!(parse(text), Ok(nanos), "{text}");
+        }
+        // Digits that are not ASCII are none, and shown byte by byte.
+        assert_eq!(parse("５s").unwrap_err().to_string(), r#"time: invalid duration "\xef\xbc\x95s""#);
+    }
+
+    #[test]
     fn what_wraps_round_in_go_is_refused() {
         // Go adds 2^63 to 2^63 and finds zero.
         let text = "-9223372036854775808ns9223372036854775808ns";

@@ -3,8 +3,8 @@
 //! cloudevents-sdk walks the event; the header values are encoded here, since it does not percent-encode them
 //! (section 3.1.3.2) and prints times with more zeros than Go does.
 
-use super::media_type;
-use super::overrides::why_not_name;
+use super::media_type::{self, ContentTypeError};
+use super::overrides::check_name;
 use bytes::Bytes;
 use cloudevents::AttributesReader;
 use cloudevents::Event;
@@ -50,7 +50,7 @@ pub(super) fn encode(event: Event, now: jiff::Timestamp) -> Result<Encoded, Even
             return Err(wrong(format!("the event has no {name}: CloudEvents asks for one that is not empty")));
         }
     }
-    let bad = event.iter_extensions().find_map(|(name, _)| why_not_name(name));
+    let bad = event.iter_extensions().find_map(|(name, _)| check_name(name));
     if let Some(bad) = bad {
         return Err(wrong(format!("{bad} (CloudEvents 1.0.2, section 3)")));
     }
@@ -92,9 +92,11 @@ fn text(value: &MessageAttributeValue) -> String {
 /// The header of a content type; none for an empty one. It is not percent-encoded (section 3.1.1).
 fn content_type(value: &MessageAttributeValue) -> Result<Option<HeaderValue>, EventError> {
     let text = value.to_string();
-    let no = |why: &str| wrong(format!("datacontenttype {text:?} is no media type, such as application/json: {why}"));
+    let no = |why: ContentTypeError| {
+        wrong(format!("datacontenttype {text:?} is no media type, such as application/json: {why}"))
+    };
     let Some(checked) = media_type::checked(&text).map_err(no)? else { return Ok(None) };
-    HeaderValue::from_bytes(checked.as_bytes()).map(Some).map_err(|_| no("a header cannot carry it"))
+    HeaderValue::from_bytes(checked.as_bytes()).map(Some).map_err(|_| no(ContentTypeError::Character))
 }
 
 impl BinarySerializer<Encoded> for Parts {

@@ -26,7 +26,7 @@ mod attempt;
 mod client;
 mod encode;
 mod error;
-mod media_type;
+pub(crate) mod media_type;
 mod outcome;
 mod overrides;
 mod retry;
@@ -36,7 +36,8 @@ mod tests;
 pub use encode::EventError;
 pub use error::{SendAllError, Sent, SinkError};
 pub use outcome::{Failure, Outcome, Refusal};
-pub use overrides::{Overrides, OverridesError};
+pub use media_type::ContentTypeError;
+pub use overrides::{ExtensionError, Overrides, OverridesError};
 pub use retry::{Backoff, Retry};
 
 use super::env::{Env, shown, sink_url};
@@ -162,6 +163,11 @@ impl Sink {
         Self { timeout, ..self.clone() }
     }
 
+    /// The time limit for one attempt; None: the term's end.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
     /// Where events go.
     pub fn target(&self) -> Option<&Url> {
         self.target.as_ref()
@@ -241,7 +247,7 @@ impl Sink {
 
     async fn deliver(&self, url: &Url, event: &Encoded) -> Outcome {
         let Shared { client, clock, counted } = &*self.shared;
-        let mut waits = self.retry.waits();
+        let (began, mut waits, mut waited) = (clock.now(), self.retry.waits(), Duration::ZERO);
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -258,8 +264,10 @@ impl Sink {
                     return Outcome::Refused { why: Refusal::Status { status: status.as_u16(), body }, attempts };
                 }
             };
-            let Some(wait) = waits.next() else { return Outcome::Exhausted { attempts, last } };
-            let wait = self.retry.wait(wait, asked);
+            let next = self.retry.next(&mut *waits, waited, clock.now().since(began));
+            let Some(next) = next else { return Outcome::Exhausted { attempts, last } };
+            waited = next;
+            let wait = self.retry.wait(next, asked);
             tracing::debug!(url = shown(url), attempts, ?wait, "{last}: tried again");
             if let Some(counted) = counted {
                 counted.retried();

@@ -20,6 +20,37 @@ pub(super) const ATTRIBUTES: [&str; 8] =
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides(BTreeMap<String, String>);
 
+/// An extension that cannot be set on an event: Knative fails each send with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExtensionError {
+    /// No name.
+    #[error("the extension \"\" has no name")]
+    Unnamed,
+    /// A name that CloudEvents does not allow (1.0.2, section 3).
+    #[error("the extension {0:?} has a name of more than the letters a to z, A to Z and digits")]
+    Name(String),
+    /// The name of an attribute of every event.
+    #[error("the extension {0:?} has the name of an attribute of the specification")]
+    Attribute(String),
+    /// A value that no header can carry.
+    #[error("the extension {name:?} has the control character {control:?} in its value")]
+    Value {
+        /// The name.
+        name: String,
+        /// The first such character.
+        control: char,
+    },
+    /// Two that are one in lower case. (Which one Knative sends differs from event to event.)
+    #[error("the extensions {first:?} and {second:?} are the same in lower case: keep one")]
+    Twice {
+        /// One name.
+        first: String,
+        /// The other.
+        second: String,
+    },
+}
+
 /// Overrides that would make every send fail.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -28,8 +59,8 @@ pub enum OverridesError {
     #[error("{0}; it must be JSON such as {{\"extensions\":{{\"team\":\"blue\"}}}}, with strings for values")]
     Json(String),
     /// Extensions that cannot be sent; all of them.
-    #[error("every event would be refused: {}", .0.join("; "))]
-    Extensions(Vec<String>),
+    #[error("every event would be refused: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Extensions(Vec<ExtensionError>),
 }
 
 impl Overrides {
@@ -42,19 +73,28 @@ impl Overrides {
             return Ok(Self::default());
         }
         let Fields(extensions) = serde_json::from_str(json).map_err(|e| OverridesError::Json(e.to_string()))?;
-        Self::from_extensions(extensions)
+        Self::from_extensions(&extensions).map_err(OverridesError::Extensions)
     }
 
-    /// The extensions given, by name. Of names that differ only in case the last in order of bytes counts.
+    /// The extensions given, by name.
     ///
     /// # Errors
-    /// [`OverridesError::Extensions`].
-    pub fn from_extensions(extensions: BTreeMap<String, String>) -> Result<Self, OverridesError> {
-        let wrong: Vec<String> = extensions.iter().filter_map(|(name, value)| why_not(name, value)).collect();
-        if !wrong.is_empty() {
-            return Err(OverridesError::Extensions(wrong));
+    /// Every one that cannot be sent, in the order of the names.
+    pub fn from_extensions(extensions: &BTreeMap<String, String>) -> Result<Self, Vec<ExtensionError>> {
+        let (mut good, mut wrong) = (BTreeMap::new(), Vec::new());
+        let mut taken: BTreeMap<String, &str> = BTreeMap::new();
+        for (name, value) in extensions {
+            let lower = name.to_ascii_lowercase();
+            let why = check(name, value).or_else(|| {
+                let first = taken.insert(lower.clone(), name)?.to_owned();
+                Some(ExtensionError::Twice { first, second: name.clone() })
+            });
+            match why {
+                None => drop(good.insert(lower, value.clone())),
+                Some(why) => wrong.push(why),
+            }
         }
-        Ok(Self(extensions.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect()))
+        if wrong.is_empty() { Ok(Self(good)) } else { Err(wrong) }
     }
 
     /// The names in lower case with their values.
@@ -85,23 +125,23 @@ pub(super) fn set_extension(event: &mut Event, name: &str, value: &str) {
 }
 
 /// What is wrong with the name of an extension.
-pub(super) fn why_not_name(name: &str) -> Option<String> {
+pub(super) fn check_name(name: &str) -> Option<ExtensionError> {
     if name.is_empty() {
-        return Some("an extension has an empty name".to_owned());
+        return Some(ExtensionError::Unnamed);
     }
     if !name.bytes().all(|b| b.is_ascii_alphanumeric()) {
-        return Some(format!("the extension {name:?} has a name of more than the letters a to z, A to Z and digits"));
+        return Some(ExtensionError::Name(name.to_owned()));
     }
     let attribute = ATTRIBUTES.iter().any(|a| a.eq_ignore_ascii_case(name));
-    attribute.then(|| format!("the extension {name:?} has the name of an attribute of the specification"))
+    attribute.then(|| ExtensionError::Attribute(name.to_owned()))
 }
 
 /// What makes every send with this override fail: in Knative, so that a swap of the image changes nothing.
-fn why_not(name: &str, value: &str) -> Option<String> {
-    why_not_name(name).or_else(|| {
+fn check(name: &str, value: &str) -> Option<ExtensionError> {
+    check_name(name).or_else(|| {
         // What Go's net/http takes for no header value. A tab and U+0080 to U+009F it sends; so do we, percent-encoded.
-        let control = value.chars().find(|c| (c.is_ascii_control()) && *c != '\t')?;
-        Some(format!("the extension {name:?} has the control character {control:?} in its value"))
+        let control = value.chars().find(|c| c.is_ascii_control() && *c != '\t')?;
+        Some(ExtensionError::Value { name: name.to_owned(), control })
     })
 }
 

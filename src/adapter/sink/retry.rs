@@ -8,6 +8,7 @@
 //! - `Retry-After`, in seconds or as a date, is waited for where it asks for longer, while the term goes on, up to
 //!   [`Retry::retry_after_max`].
 //! - 500 and others can be added ([`Retry::also`]).
+//! - A time can bound it instead of a number ([`Retry::lasting`]).
 
 use backon::{BackoffBuilder, ConstantBuilder, ExponentialBuilder};
 use http::StatusCode;
@@ -18,6 +19,9 @@ use std::time::{Duration, SystemTime};
 
 /// What the CloudEvents SDK for Go retries.
 const RETRIED: [u16; 7] = [404, 413, 425, 429, 502, 503, 504];
+
+/// A wait that is repeated is no shorter than this.
+const SHORTEST_AGAIN: Duration = Duration::from_millis(100);
 
 /// How the waits of a delivery grow; k counts the retries from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,7 @@ pub struct Retry {
     jitter: f64,
     also: BTreeSet<u16>,
     longest: Duration,
+    lasting: Option<Duration>,
 }
 
 impl Default for Retry {
@@ -50,7 +55,7 @@ impl Default for Retry {
 impl Retry {
     /// At most `times` retries after the first attempt.
     pub fn new(times: u32, backoff: Backoff) -> Self {
-        Self { times, backoff, jitter: 0.25, also: BTreeSet::new(), longest: Duration::from_hours(1) }
+        Self { times, backoff, jitter: 0.25, also: BTreeSet::new(), longest: Duration::from_hours(1), lasting: None }
     }
 
     /// One attempt.
@@ -81,6 +86,14 @@ impl Retry {
         self
     }
 
+    /// Retries until `time` has passed since the first attempt, whatever their number: after the last wait of the number
+    /// that it was made with, that wait again and again. An attempt under way is not cut off.
+    #[must_use]
+    pub fn lasting(mut self, time: Duration) -> Self {
+        self.lasting = Some(time);
+        self
+    }
+
     /// Whether an answer with `status` is retried.
     pub(super) fn retries(&self, status: StatusCode) -> bool {
         RETRIED.contains(&status.as_u16()) || self.also.contains(&status.as_u16())
@@ -103,6 +116,20 @@ impl Retry {
             Backoff::Constant(period) => {
                 Box::new(ConstantBuilder::new().with_delay(period).with_max_times(times).build())
             }
+        }
+    }
+
+    /// The next wait of a delivery that began `passed` ago and waited `last` before; None: it is given up.
+    pub(super) fn next(
+        &self,
+        waits: &mut (dyn Iterator<Item = Duration> + Send),
+        last: Duration,
+        passed: Duration,
+    ) -> Option<Duration> {
+        match self.lasting {
+            None => waits.next(),
+            Some(time) if passed < time => Some(waits.next().unwrap_or(last.max(SHORTEST_AGAIN))),
+            Some(_) => None,
         }
     }
 
@@ -152,6 +179,24 @@ mod tests {
         assert_eq!(millis(&Retry::new(1, Backoff::Exponential(ms(50)))), [100]);
         assert!(millis(&Retry::never()).is_empty());
         assert!(millis(&Retry::new(0, Backoff::Exponential(ms(50)))).is_empty());
+    }
+
+    #[test]
+    fn lasting_a_time_goes_on_with_the_last_wait_until_then() {
+        let ms = Duration::from_millis;
+        let waits = |retry: Retry| {
+            let (mut waits, mut last, mut passed, mut all) = (retry.waits(), Duration::ZERO, Duration::ZERO, Vec::new());
+            while let Some(wait) = retry.next(&mut *waits, last, passed) {
+                all.push(wait.as_millis());
+                (last, passed) = (wait, passed + wait);
+            }
+            all
+        };
+        assert_eq!(waits(Retry::default()), [100, 200, 400, 800, 1600]);
+        assert_eq!(waits(Retry::default().lasting(ms(500))), [100, 200, 400]);
+        assert_eq!(waits(Retry::default().lasting(ms(5000))), [100, 200, 400, 800, 1600, 1600, 1600]);
+        assert_eq!(waits(Retry::never().lasting(ms(250))), [100, 100, 100]);
+        assert!(waits(Retry::default().lasting(Duration::ZERO)).is_empty());
     }
 
     #[test]

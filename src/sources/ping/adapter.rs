@@ -33,8 +33,8 @@ pub enum From {
 pub struct PingAdapter {
     /// Where PingSources come from.
     pub from: From,
-    /// Ticks missed while nobody held their bucket are fired late, if they are no older than this; for as long an event
-    /// is tried that its sink does not take.
+    /// Ticks missed while nobody held their bucket are fired late, if they are no older than this; for as long, but for
+    /// half a minute at least, an event is tried that its sink does not take.
     pub catch_up: Duration,
     /// Adds the fencing extensions `leasebucket` and `leaseepoch`.
     pub fence: bool,
@@ -42,11 +42,13 @@ pub struct PingAdapter {
 
 /// How many ticks of one bucket may be out at one time.
 const AT_ONCE: usize = 256;
+/// A watch in which nothing comes for so long, no bookmark either (an API server sends one a minute), is begun anew.
+const SILENCE: Duration = Duration::from_mins(3);
 
 impl Adapter for PingAdapter {
     async fn start(&self, ctx: Context) -> Result<(), BoxError> {
         let sink = ctx.sink().with_fencing(self.fence || ctx.env().fencing())?;
-        let (keeper, catalog) = Keeper::new(sink, self.catch_up);
+        let (mut keeper, catalog) = Keeper::new(sink, self.catch_up);
         let clock: SharedClock = Arc::new(Boottime);
         let bounds = Bounds { catch_up: self.catch_up, at_once: AT_ONCE };
         let fire = ctx.per_bucket(move |_, term| {
@@ -62,7 +64,9 @@ impl Adapter for PingAdapter {
                 }
             }
             From::Api { namespace } => {
-                let client = kube::Client::try_default().await?;
+                let mut config = kube::Config::infer().await?;
+                config.read_timeout = Some(SILENCE);
+                let client = kube::Client::try_from(config)?;
                 let api: Api<PingSource> = match namespace {
                     Some(namespace) => Api::namespaced(client, namespace),
                     None => Api::all(client),

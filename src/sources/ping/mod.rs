@@ -9,4 +9,6 @@ pub mod cron;
 pub mod event;
 mod position;
 pub mod source;
+#[cfg(test)]
+mod testing;
 mod ticker;

@@ -102,6 +102,24 @@ fn an_override_that_can_never_be_sent_is_said_whole() {
     assert!(!error.contains("\"ok\""), "{error}");
 }
 
+#[test]
+fn names_are_put_in_lower_case_and_come_once() {
+    let given = |pairs: &[(&str, &str)]| pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+    let good = Overrides::from_extensions(&given(&[("MyExt", "a\tb"), ("data", "ü"), ("1", "")])).unwrap();
+    assert_eq!(good.iter().collect::<Vec<_>>(), [("1", ""), ("data", "ü"), ("myext", "a\tb")]);
+    let wrong = given(&[("Ext", "1"), ("ext", "2"), ("", ""), ("a-b", ""), ("TYPE", ""), ("x", "\u{7f}"), ("ok", "")]);
+    assert_eq!(
+        Overrides::from_extensions(&wrong).unwrap_err(),
+        [
+            ExtensionError::Unnamed,
+            ExtensionError::Attribute("TYPE".into()),
+            ExtensionError::Name("a-b".into()),
+            ExtensionError::Twice { first: "Ext".into(), second: "ext".into() },
+            ExtensionError::Value { name: "x".into(), control: '\u{7f}' },
+        ]
+    );
+}
+
 #[derive(Deserialize)]
 struct PingRow {
     source: PingSource,
@@ -132,7 +150,7 @@ async fn overrides_of_a_ping_source_are_percent_encoded() {
     for (n, row) in rows::<PingRow>(include_str!("../../../../test/vectors/ping-events.json")).into_iter().enumerate() {
         let Some(extensions) = row.source.spec.ce_overrides.map(|o| o.extensions) else { continue };
         let Some(go) = row.requests.first() else { continue };
-        let overrides = Overrides::from_extensions(extensions.clone()).unwrap_or_else(|e| panic!("row {n}: {e}"));
+        let overrides = Overrides::from_extensions(&extensions).unwrap_or_else(|e| panic!("row {n}: {e:?}"));
         let outcome = plain.with_overrides(overrides).unwrap().send(held.term.guard().unwrap(), event()).await;
         assert!(outcome.is_delivered(), "row {n}: {outcome}");
         let seen = raw.seen().pop().unwrap();

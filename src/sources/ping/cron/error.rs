@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use super::duration::DurationError;
 use super::quote;
+use crate::config::duration::DurationError;
 
 /// Why a schedule was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

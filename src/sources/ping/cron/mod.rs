@@ -2,7 +2,8 @@
 //! of seconds, then minutes, hours, days of the month, months and days of the week; or a descriptor such as `@daily` or
 //! `@every 90s`; either may follow `TZ=<zone>` or `CRON_TZ=<zone>` and a blank.
 //!
-//! The module stands alone on jiff and its bundled time zone data, and knows nothing else of this crate.
+//! The module stands alone on jiff and its bundled time zone data. Of this crate it knows how Go reads a duration
+//! ([`crate::config::duration`]), and nothing else.
 //!
 //! # Guarantees
 //! - [`Schedule::next`] is strictly later than the instant it is asked about, a function of its arguments and the time
@@ -32,7 +33,6 @@
 //! - `@every` counts from the question unless it is given an origin ([`Schedule::anchored`]).
 
 mod civil;
-mod duration;
 mod error;
 mod field;
 mod parse;
@@ -44,7 +44,7 @@ mod zone;
 #[cfg(test)]
 mod tests;
 
-pub use duration::DurationError;
+pub use crate::config::duration::DurationError;
 pub use error::{CronError, IntError, ZoneError};
 
 use std::str::FromStr;

@@ -4,7 +4,8 @@ use jiff::tz::TimeZone;
 
 use super::error::CronError;
 use super::field::{self, DAYS, Fields, HOURS, MINUTES, MONTHS, SECONDS, Set, WEEKDAYS};
-use super::{Kind, duration, zone};
+use super::{Kind, zone};
+use crate::config::duration;
 
 /// Reads a schedule, with the zone it may name in front.
 pub(super) fn schedule(spec: &str, default_zone: TimeZone) -> Result<Kind, CronError> {

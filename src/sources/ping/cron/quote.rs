@@ -27,25 +27,6 @@ pub(super) fn strconv(text: &str) -> String {
     out
 }
 
-/// As package `time` quotes a duration: each byte beyond printable ASCII as `\x..`.
-pub(super) fn time(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            ' '..='\x7f' => out.push(c),
-            c => {
-                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                    hex(&mut out, "\\x", u32::from(byte), 2);
-                }
-            }
-        }
-    }
-    out.push('"');
-    out
-}
-
 fn hex(out: &mut String, prefix: &str, value: u32, digits: usize) {
     // Writing to a String cannot fail.
     let _ = write!(out, "{prefix}{value:0digits$x}");
@@ -70,11 +51,5 @@ mod tests {
         assert_eq!(strconv("ü１e\u{301}"), "\"ü１e\u{301}\"");
         assert_eq!(strconv("\u{301}"), "\"\u{301}\"");
         assert_eq!(strconv("\u{feff}\u{200b}\u{a0}\u{e0001}"), r#""\ufeff\u200b\u00a0\U000e0001""#);
-    }
-
-    #[test]
-    fn time_escapes_bytes() {
-        assert_eq!(time("5µ\"\\\t"), r#""5\xc2\xb5\"\\\x09""#);
-        assert_eq!(time("\u{fffd}"), r#""\xef\xbf\xbd""#);
     }
 }

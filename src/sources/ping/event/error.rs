@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::super::cron::CronError;
-use super::content_type::ContentTypeError;
+use crate::adapter::sink::{ContentTypeError, ExtensionError};
 
 /// Everything that is wrong with a source; at least one thing.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -53,32 +53,7 @@ pub enum Problem {
         /// What is wrong with it.
         reason: ContentTypeError,
     },
-    /// An override's name is not one that an extension may have. (Knative fails each send.)
-    #[error("spec.ceOverrides.extensions {name:?}: the name of an extension has letters a to z and digits only")]
-    ExtensionName {
-        /// The name.
-        name: String,
-    },
-    /// An override's name is that of an attribute of every event. (Knative fails each send.)
-    #[error("spec.ceOverrides.extensions {name:?}: an attribute of CloudEvents, which no extension may replace")]
-    Attribute {
-        /// The name.
-        name: String,
-    },
-    /// An override's value cannot be sent. (Knative fails each send.)
-    #[error("spec.ceOverrides.extensions {name:?}: the value {value:?} has a control character")]
-    ExtensionValue {
-        /// The name.
-        name: String,
-        /// The value.
-        value: String,
-    },
-    /// Two overrides are one in lower case. (Which one Knative sends differs from event to event.)
-    #[error("spec.ceOverrides.extensions {first:?} and {second:?}: the same in lower case: keep one")]
-    ExtensionTwice {
-        /// One name.
-        first: String,
-        /// The other.
-        second: String,
-    },
+    /// An override cannot be sent. (Knative fails each send.)
+    #[error("spec.ceOverrides: {0}")]
+    Override(ExtensionError),
 }

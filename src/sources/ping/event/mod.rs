@@ -14,19 +14,15 @@
 //! - Data is text or bytes as given, never parsed, so that a sink gets in binary mode what the source says to the byte.
 //!   For the structured mode whoever encodes must look at the content type.
 
-mod content_type;
 mod error;
 mod id;
-mod overrides;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 pub(crate) mod vectors;
 
-pub use content_type::ContentTypeError;
 pub use error::{Invalid, Problem};
 
-use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use base64::Engine as _;
@@ -37,6 +33,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::cron::{CronError, Schedule};
+use crate::adapter::sink::{Overrides, media_type};
 use super::source::{PLURAL, PingSource, PingSourceSpec};
 use id::Ids;
 
@@ -59,7 +56,7 @@ pub struct Ping {
     ids: Ids,
     /// The event without its id and time.
     event: Event,
-    overrides: BTreeMap<String, String>,
+    overrides: Overrides,
 }
 
 impl Ping {
@@ -85,10 +82,11 @@ impl Ping {
                 None
             }),
         };
-        let no_extensions = BTreeMap::new();
-        let extensions = source.spec.ce_overrides.as_ref().map_or(&no_extensions, |overrides| &overrides.extensions);
-        let (overrides, more) = overrides::checked(extensions);
-        problems.extend(more);
+        let extensions = source.spec.ce_overrides.as_ref().map(|overrides| &overrides.extensions);
+        let overrides = extensions.map_or(Ok(Overrides::default()), Overrides::from_extensions).unwrap_or_else(|wrong| {
+            problems.extend(wrong.into_iter().map(Problem::Override));
+            Overrides::default()
+        });
         let (Some(schedule), Some(data), true) = (schedule, data, problems.is_empty()) else {
             return Err(Invalid(problems));
         };
@@ -117,8 +115,8 @@ impl Ping {
         event
     }
 
-    /// The extensions to set on the event when it is sent, in place of any of the same names; names in lower case.
-    pub fn overrides(&self) -> &BTreeMap<String, String> {
+    /// The extensions to set on the event when it is sent, in place of any of the same names.
+    pub fn overrides(&self) -> &Overrides {
         &self.overrides
     }
 }
@@ -146,7 +144,7 @@ fn data(spec: &PingSourceSpec) -> Result<Option<Data>, Problem> {
 }
 
 fn content_type(spec: &PingSourceSpec) -> Result<Option<String>, Problem> {
-    match content_type::checked(&spec.content_type) {
+    match media_type::checked(&spec.content_type) {
         Ok(content_type) => Ok(content_type.map(str::to_owned)),
         Err(reason) => Err(Problem::ContentType { content_type: spec.content_type.clone(), reason }),
     }

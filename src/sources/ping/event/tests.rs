@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use cloudevents::AttributesReader as _;
 use cloudevents::event::SpecVersion;
 
@@ -64,7 +66,7 @@ fn assert_same(row: &Row, request: &Request) {
     assert_eq!((event.subject(), event.dataschema(), event.iter_extensions().count()), (None, None, 0));
     assert_eq!(bytes(&event), request.body());
     // Go trims the values of headers as it writes them.
-    let sent = ping.overrides().iter().map(|(name, value)| (name.clone(), value.trim().to_owned()));
+    let sent = ping.overrides().iter().map(|(name, value)| (name.to_owned(), value.trim().to_owned()));
     assert_eq!(sent.collect::<BTreeMap<_, _>>(), request.extensions());
 }
 
@@ -128,7 +130,7 @@ fn refusals_name_the_field_and_all_of_them_are_told() {
             "spec.dataBase64: Invalid symbol 33, offset 0. (line breaks left out): write standard base64 with padding, \
              or plain text in spec.data",
             r#"spec.contentType "garbage garbage": expected slash after first token: write a media type such as application/json"#,
-            r#"spec.ceOverrides.extensions "id": an attribute of CloudEvents, which no extension may replace"#,
+            r#"spec.ceOverrides: the extension "id" has the name of an attribute of the specification"#,
         ]
     );
     assert_eq!(error.to_string(), lines.join("; "));
