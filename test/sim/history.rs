@@ -48,10 +48,8 @@ pub enum What {
     },
     /// The replica was killed.
     Died,
-    Notice {
-        code: &'static str,
-        text: String,
-    },
+    /// Something a person should know: its code, a colon, the sentence.
+    Notice(String),
 }
 
 /// What a write did, as the server saw it.

@@ -65,6 +65,12 @@ pub fn terms(world: &World) -> usize {
     world.history.entries().iter().filter(|e| matches!(e.what, What::Begun { .. })).count()
 }
 
+/// Whether a notice of this code was given.
+fn said(world: &World, code: &str) -> bool {
+    let given = |w: &What| matches!(w, What::Notice(text) if text.starts_with(code));
+    world.history.entries().iter().any(|e| given(&e.what))
+}
+
 pub fn lost(world: &World) -> usize {
     let lost = |w: &What| matches!(w, What::Ended { reason: Reason::Lost, .. });
     world.history.entries().iter().filter(|e| lost(&e.what)).count()
@@ -277,6 +283,7 @@ async fn a_deleted_lease_is_never_free_at_once() {
     remove(&world, &bucket(0, 3)).await;
     tokio::time::sleep(S).await;
     assert_eq!(held(&[&a, &b]), 2);
+    assert!(said(&world, "lease-gone"));
     tokio::time::sleep(13 * S).await;
     assert_eq!(held(&[&a, &b]), 2, "taken before anybody who may still act has ended");
     all_held(&world, &[&a, &b], 3 * S).await;
@@ -577,6 +584,7 @@ async fn no_guard_after_a_suspend() {
     all_held(&world, &[&a], S).await;
     a.clock.sleep(60 * S);
     assert!((0..40).all(|i| a.leadership.guard(&format!("ns/{i}")).is_none()), "a guard past the deadline");
+    world.until("the deadline is said to have passed", 2 * S, || said(&world, "deadline")).await;
     all_held(&world, &[&a], 5 * S).await;
     world.judge();
 }

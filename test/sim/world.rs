@@ -76,7 +76,7 @@ impl Observer for Recorder {
             Event::TermEnded { bucket, token, reason, .. } => {
                 What::Ended { bucket: bucket.name().to_owned(), token: *token, reason: *reason }
             }
-            Event::Notice { code, text } => What::Notice { code, text: text.clone() },
+            Event::Notice { code, text } => What::Notice(format!("{code}: {text}")),
             _ => return,
         };
         self.history.add(self.truth.now(), &self.replica, what);
