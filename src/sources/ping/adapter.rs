@@ -62,7 +62,7 @@ impl Adapter for PingAdapter {
                 }
             }
             From::Api { namespace } => {
-                let client = kube::Client::try_default().await?;
+                let client = kube::Client::try_from(crate::adapter::cluster().await?)?;
                 let api: Api<PingSource> = match namespace {
                     Some(namespace) => Api::namespaced(client, namespace),
                     None => Api::all(client),
