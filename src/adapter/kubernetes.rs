@@ -28,6 +28,28 @@ where
     run_with(component, constructor, |runtime| wire(runtime, true)).await
 }
 
+/// The way to the cluster: a service account in a pod, KUBECONFIG, or ~/.kube/config.
+///
+/// # Errors
+/// There is none that can be used; nothing of a kubeconfig's content is shown.
+pub async fn cluster() -> Result<kube::Config, BoxError> {
+    kube::Config::infer().await.map_err(|e| {
+        format!(
+            "no way to a cluster was found (a service account in a pod, KUBECONFIG, or ~/.kube/config): {}",
+            without_excerpt(&e)
+        )
+        .into()
+    })
+}
+
+/// What is wrong with a kubeconfig. The parser shows the lines around the fault below its message: tokens and keys, which
+/// have no place in a log.
+pub(crate) fn without_excerpt(error: &dyn std::fmt::Display) -> String {
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default().trim_end();
+    if first.len() == text.len() { text } else { format!("{first} (the lines of the file are not shown)") }
+}
+
 /// Completes a runtime with what Kubernetes says. `available`: high availability is wanted; else the strategy is
 /// `unopposed`, whatever the configuration names (`--disable-ha`).
 ///
@@ -43,9 +65,7 @@ pub async fn wire(runtime: Runtime, available: bool) -> Result<Runtime, BoxError
         let watch = ConfigWatch::fixed(config);
         return Ok(runtime.strategy(Arc::new(Unopposed)).config(watch.subscribe()));
     }
-    let cluster = kube::Config::infer().await.map_err(|e| {
-        format!("no way to a cluster was found (a service account in a pod, KUBECONFIG, or ~/.kube/config): {e}")
-    })?;
+    let cluster = cluster().await?;
     let client = kube::Client::try_from(cluster.clone())?;
     let source = ConfigSource::choose(runtime.component(), &env, client)?;
     let (watch, watching) = source.start_patiently().await?;
@@ -95,5 +115,19 @@ async fn show(watch: ConfigWatch, shown: Status) {
         if seen.changed().await.is_err() {
             return std::future::pending().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_broken_kubeconfig_shows_no_token() {
+        let yaml = "apiVersion: v1\nclusters:\n- {name: t, cluster: {server: http://x\nusers:\n- {name: u, user: {token: hunter2}}\n";
+        let error = kube::config::Kubeconfig::from_yaml(yaml).unwrap_err();
+        let shown = without_excerpt(&error);
+        assert!(!shown.contains("hunter2") && !shown.contains('\n') && shown.contains("line"), "{shown}");
+        assert_eq!(without_excerpt(&"No such file"), "No such file");
     }
 }

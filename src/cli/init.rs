@@ -1,6 +1,6 @@
 //! `leasehold init`: says that nothing runs, so that nothing waits whichever replica starts first.
 
-use anyhow::Context as _;
+use leasehold::adapter::cluster;
 use leasehold::clock::{Boottime, SharedClock};
 use leasehold::config::{ConfigSource, Env, StrategyKind};
 use leasehold::elector::standard::layout_name;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let env = Env::process();
-    let cluster = kube::Config::infer().await.context("no way to a cluster was found")?;
+    let cluster = cluster().await.map_err(|e| anyhow::anyhow!(e))?;
     let source = ConfigSource::choose(&args.component, &env, kube::Client::try_from(cluster.clone())?)?;
     let (watch, _) = source.start().await?;
     let config = watch.config();

@@ -42,7 +42,14 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let available = !args.disable_ha;
     let code = run_with(
         COMPONENT,
-        |_: &Env| Ok::<_, std::convert::Infallible>(adapter),
+        |_: &Env| {
+            // Before anything is taken: a replica that ends at once must not win buckets first.
+            if let From::File(path) = &adapter.from {
+                std::fs::read_to_string(path)
+                    .map_err(|e| format!("--file (LEASEHOLD_PING_FILE) {}: {e}", path.display()))?;
+            }
+            Ok::<_, String>(adapter)
+        },
         |runtime| wire(runtime.queue(QUEUE), available),
     )
     .await;

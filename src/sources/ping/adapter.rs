@@ -64,7 +64,7 @@ impl Adapter for PingAdapter {
                 }
             }
             From::Api { namespace } => {
-                let mut config = kube::Config::infer().await?;
+                let mut config = crate::adapter::cluster().await?;
                 config.read_timeout = Some(SILENCE);
                 let client = kube::Client::try_from(config)?;
                 let api: Api<PingSource> = match namespace {

@@ -1,11 +1,12 @@
 //! An API server that lives in this process.
 
+use crate::adapter::without_excerpt;
 use crate::dev::apiserver::{Counts, Listening, Server};
 
 use super::{Cluster, ClusterError, OwnRequests, Requests};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use std::path::{Path, PathBuf};
 
 /// What the fleet needs of an API server in this process. Dropping it ends the server.
@@ -35,7 +36,7 @@ impl InMemory {
         let text = hosted.kubeconfig();
         let path = directory.join("kubeconfig");
         std::fs::write(&path, &text).map_err(|cause| ClusterError::Write { path: path.clone(), cause })?;
-        let wrong = |cause| ClusterError::Kubeconfig { path: path.clone(), cause: Box::new(cause) };
+        let wrong = |e: KubeconfigError| ClusterError::Kubeconfig { path: path.clone(), cause: without_excerpt(&e) };
         let parsed = Kubeconfig::from_yaml(&text).map_err(wrong)?;
         let mut config =
             kube::Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await.map_err(wrong)?;

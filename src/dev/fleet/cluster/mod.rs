@@ -45,8 +45,8 @@ pub enum ClusterError {
     Kubeconfig {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
-        cause: Box<kube::config::KubeconfigError>,
+        /// What is wrong with it, without its content.
+        cause: String,
     },
     /// A file of the run that cannot be written.
     #[error("cannot write {}: {cause}", .path.display())]

@@ -1,13 +1,14 @@
 //! The cluster of a kubeconfig, in a namespace of its own.
 
 use super::{Cluster, ClusterError, OwnRequests, Requests, asked, metrics};
+use crate::adapter::without_excerpt;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use std::path::{Path, PathBuf};
 
 /// The cluster of `--kubeconfig`.
@@ -26,7 +27,8 @@ impl Real {
     pub async fn new(kubeconfig: &Path) -> Result<Self, ClusterError> {
         // Replicas get it by name: it must mean the same wherever they run.
         let kubeconfig = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_owned());
-        let wrong = |cause| ClusterError::Kubeconfig { path: kubeconfig.clone(), cause: Box::new(cause) };
+        let wrong =
+            |e: KubeconfigError| ClusterError::Kubeconfig { path: kubeconfig.clone(), cause: without_excerpt(&e) };
         let parsed = Kubeconfig::read_from(&kubeconfig).map_err(wrong)?;
         let config =
             kube::Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await.map_err(wrong)?;
