@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use leasehold::config::StrategyKind;
+use leasehold::config::duration::parse_positive;
 use leasehold::dev::fleet::cluster::{Cluster, InMemory, Loopback, Real};
 use leasehold::dev::fleet::judge::Report;
 use leasehold::dev::fleet::options::{PING_COMPONENT, PING_QUEUE};
@@ -32,23 +33,23 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 40, value_name = "N")]
     sources: u32,
     /// For how long a record in a Lease is honoured.
-    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration)]
+    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = parse_positive)]
     lease_duration: Duration,
     /// From the send of a renewal to the deadline it gives.
-    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration)]
+    #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = parse_positive)]
     renew_deadline: Duration,
     /// From one renewal to the next.
-    #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
+    #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = parse_positive)]
     retry_period: Duration,
     /// Which trouble is made: none, term (SIGTERM), kill (SIGKILL), pause (SIGSTOP for three lease-durations), or
     /// restart (SIGKILL, and the same Pod again at once).
     #[arg(long, default_value_t = Chaos::None, value_name = "CHAOS")]
     chaos: Chaos,
     /// From one trouble to the next.
-    #[arg(long, default_value = "5s", value_name = "DURATION", value_parser = duration)]
+    #[arg(long, default_value = "5s", value_name = "DURATION", value_parser = parse_positive)]
     every: Duration,
     /// How long ticks are expected, from 1 s after every bucket was first held.
-    #[arg(long = "for", default_value = "60s", value_name = "DURATION", value_parser = duration)]
+    #[arg(long = "for", default_value = "60s", value_name = "DURATION", value_parser = parse_positive)]
     length: Duration,
     /// Whom trouble hits is drawn from this; made up, and printed, where it is not given.
     #[arg(long, value_name = "N")]
@@ -96,12 +97,6 @@ impl From<Strategy> for StrategyKind {
             Strategy::Unopposed => Self::Unopposed,
         }
     }
-}
-
-/// A duration as Go writes it; none of these may be negative.
-fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: kube::core::Duration = text.parse().map_err(|e| format!("{e}, as in 15s, 500ms or 1m30s"))?;
-    if parsed.is_negative() { Err("it must not be negative".to_owned()) } else { Ok(parsed.into()) }
 }
 
 impl Args {

@@ -33,8 +33,9 @@ pub(crate) fn start(format: Format, filter: &str) -> anyhow::Result<()> {
 // Its name is that of the command it is part of, which a group of arguments may not be.
 #[group(skip)]
 pub(crate) struct Args {
-    /// What is logged: a level, or `target=level` pairs with commas between them.
-    #[arg(long = "log", env = "LEASEHOLD_LOG", default_value = "info", value_name = "FILTER")]
+    /// What is logged: a level, or `target=level` pairs with commas between them. By default not what kube's client says of
+    /// each connection that fails: whoever asked says it.
+    #[arg(long = "log", env = "LEASEHOLD_LOG", default_value = "info,kube_client=off", value_name = "FILTER")]
     filter: String,
     /// How a log line looks.
     #[arg(long = "log-format", env = "LEASEHOLD_LOG_FORMAT", default_value = "text", value_name = "FORMAT")]

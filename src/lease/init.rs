@@ -76,6 +76,9 @@ pub enum InitError {
         /// What came of it.
         failure: Failure,
     },
+    /// A name that no Lease may have.
+    #[error("{0}")]
+    Name(#[from] bucket::NameError),
     /// Somebody else kept writing.
     #[error("the Leases of the queue kept changing while init ran: something runs. Run init again when nothing does")]
     Busy,
@@ -87,6 +90,10 @@ impl Init {
     /// # Errors
     /// See [`InitError`].
     pub async fn run(&self, client: &LeaseClient, clock: &SharedClock, bound: Duration) -> Result<Done, InitError> {
+        bucket::check_lease_name(&self.layout)?;
+        for i in 0..self.cut.buckets {
+            bucket::check_lease_name(&bucket::lease_name(&self.cut.prefix, i, self.cut.buckets))?;
+        }
         // A replica that starts meanwhile makes the same Leases, empty: its writes and ours may collide a few times.
         for _ in 0..10 {
             if let Some(done) = self.attempt(client, clock, bound).await? {
@@ -136,7 +143,7 @@ impl Init {
         };
         let times = Times { wall: clock.wall() };
         let Some(layout) = settle(match layout {
-            None => client.create(&Draft::make_layout(&self.layout, &note), bound).await,
+            None => made(client.create(&Draft::make_layout(&self.layout, &note), bound).await),
             Some(record) => Ok(record.clone()),
         })
         .map_err(api("making the layout Lease", &self.layout))?
@@ -153,7 +160,7 @@ impl Init {
                         .replace(&Draft::release(record, self.lease_duration.max(record.longest()), None, times), bound)
                         .await
                 }
-                None => client.create(&Draft::init(&name, self.lease_duration, times), bound).await,
+                None => made(client.create(&Draft::init(&name, self.lease_duration, times), bound).await),
             };
             if settle(result).map_err(api("writing the bucket", &name))?.is_none() {
                 return Ok(None);
@@ -186,6 +193,17 @@ impl Init {
             super::Note::None | super::Note::Known(_) => Ok(None),
         }
     }
+}
+
+/// To a create, "not found" means the namespace.
+fn made(result: Result<Record, Failure>) -> Result<Record, Failure> {
+    result.map_err(|failure| match failure {
+        Failure::NotFound => Failure::Refused {
+            code: 404,
+            message: "the namespace does not exist: create it, or mend SYSTEM_NAMESPACE".to_owned(),
+        },
+        other => other,
+    })
 }
 
 /// None: somebody else wrote first.

@@ -121,12 +121,13 @@ impl Draft {
         }
     }
 
-    /// An empty bucket Lease, stamped as ours, that says the longest duration that has bound under its name. No release
-    /// record (rule S3).
-    pub fn make(name: &str, longest: Duration) -> Self {
+    /// An empty bucket Lease, stamped as ours, that says the longest duration that has bound under its name, and the last
+    /// checkpoint that its maker saw there before it was deleted. No release record (rule S3).
+    pub fn make(name: &str, longest: Duration, saved: Option<Saved>) -> Self {
         let mut object = Self::fresh(name);
         let made = MadeNote { v: VERSION, lease_duration_seconds: seconds(longest) };
         Self::annotate(&mut object, MADE, Some(note(&made)));
+        Self::save(&mut object, saved);
         Self::finish(object, Spec::default())
     }
 

@@ -290,6 +290,25 @@ async fn a_deleted_lease_is_never_free_at_once() {
     world.judge();
 }
 
+/// A Lease deleted by a person does not cost the bucket its place: whoever makes it anew puts the last checkpoint back.
+#[tokio::test(start_paused = true)]
+async fn a_deleted_lease_keeps_its_checkpoint() {
+    let world = World::new(70, 1, timing(15, 10, 2));
+    init(&world, 1).await.expect("opened");
+    let a = world.replica(Character::default());
+    all_held(&world, &[&a], S).await;
+    let term = a.leadership.terms().remove(0);
+    term.checkpoint().store("page 7").expect("kept");
+    term.checkpoint().flush().await.expect("written");
+    let b = world.replica(Character::default());
+    tokio::time::sleep(S).await;
+    a.kill();
+    remove(&world, &bucket(0, 1)).await;
+    all_held(&world, &[&b], 20 * S).await;
+    assert_eq!(b.leadership.terms()[0].checkpoint().load().as_deref(), Some("page 7"));
+    world.judge();
+}
+
 /// A holder blanked, or renamed, by a person; a Lease without spec.
 #[tokio::test(start_paused = true)]
 async fn what_a_person_does_to_a_lease_is_survived() {

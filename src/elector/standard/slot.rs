@@ -4,7 +4,7 @@ use crate::bucket::Bucket;
 use crate::clock::Instant;
 use crate::elector::known::{Known, Look};
 use crate::leader::tenure::Limits;
-use crate::leader::{Deadline, Reason, Term};
+use crate::leader::{Deadline, Reason, Saved, Term};
 use crate::lease::{LayoutId, Record, Spec};
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,6 +79,8 @@ pub(super) struct Slot {
     pub(super) phase: Phase,
     /// The longest duration that has bound under this name, also in Leases that are gone.
     pub(super) longest: Duration,
+    /// The last checkpoint seen under this name: whoever makes the Lease anew after a deletion puts it back.
+    pub(super) saved: Option<Saved>,
     /// Writes that may still land, and the last one known to stand.
     pub(super) attempts: Vec<Attempt>,
     pub(super) confirmed: Option<(String, Spec)>,
@@ -101,7 +103,7 @@ pub(super) struct Slot {
     /// A tenure of this process has not ended: not taken again before its demote has returned (rule S6).
     pub(super) tenure: bool,
     /// The final checkpoint, which goes with the release.
-    pub(super) checkpoint: Option<(u64, crate::leader::Saved)>,
+    pub(super) checkpoint: Option<(u64, Saved)>,
 }
 
 impl Slot {
@@ -111,6 +113,7 @@ impl Slot {
             known: Known::Unknown,
             phase: Phase::Idle,
             longest: Duration::ZERO,
+            saved: None,
             attempts: Vec::new(),
             confirmed: None,
             busy: false,
@@ -132,6 +135,9 @@ impl Slot {
         let look = self.known.look(record, now);
         if look != Look::Stale {
             self.longest = self.longest.max(record.longest());
+            if record.saved.is_some() {
+                self.saved.clone_from(&record.saved);
+            }
             // A write conditional on an older version can't land any more, unless it is the one that stands.
             self.attempts.retain(|a| a.base >= record.revision || (a.uid == record.uid && a.spec == record.spec));
         }

@@ -155,7 +155,7 @@ impl Core {
             Known::Absent { .. } if self.stopping.is_none() => {
                 if matches!(self.layout.standing(), Standing::Ours(_) | Standing::Unopened { wanted: true }) {
                     let longest = slot.longest.max(self.waits().longest);
-                    let draft = Draft::make(slot.bucket.name(), longest);
+                    let draft = Draft::make(slot.bucket.name(), longest, slot.saved.clone());
                     self.ask(Target::Bucket(at), Request::Create(draft));
                 }
             }
