@@ -1,6 +1,7 @@
 //! Random worlds: one seed is one run, and repeats itself.
 //!
-//! `SIM_SEED=17 cargo test --test sim seeds` replays one; `SIM_SEEDS=10000` runs that many.
+//! `SIM_SEED=17 cargo test --test sim seeds` replays one; `SIM_SEEDS=10000` runs that many, from
+//! `SIM_FROM` on.
 
 use crate::foreign::foreign;
 use crate::world::{COMPONENT, Character, NAMESPACE, QUEUE, Replica, World, timing};
@@ -16,7 +17,7 @@ fn var(name: &str) -> Option<u64> {
 fn seeds() {
     let seeds: Vec<u64> = match var("SIM_SEED") {
         Some(one) => vec![one],
-        None => (0..var("SIM_SEEDS").unwrap_or(60)).collect(),
+        None => (var("SIM_FROM").unwrap_or(0)..).take(var("SIM_SEEDS").unwrap_or(60) as usize).collect(),
     };
     for seed in seeds {
         let runtime =

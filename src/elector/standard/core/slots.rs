@@ -123,6 +123,10 @@ impl Core {
         if record.vouched().is_some_and(|n| n.duration() > limits.lease_duration) {
             // It will say a shorter duration than the one before: others may count by it as soon as it lands.
             holding.deadline.lower(now.at + limits.renew_deadline);
+            // So does what can't be stopped.
+            if std::mem::replace(&mut holding.limits, limits) != limits {
+                self.out.push(Action::Limit(at, limits));
+            }
         }
         let draft = Draft::renew(&record, limits.lease_duration, &layout, saved, Times { wall: now.wall });
         self.write(at, &record, draft, limits, number, now);

@@ -354,16 +354,12 @@ fn a_longer_duration_is_written_after_the_layout_says_it() {
     let mut raised = false;
     for (ask, request) in all {
         let Request::Replace(draft) = request else { panic!("{request:?}") };
-        match ask.target {
-            Target::Bucket(_) => {
-                assert_eq!(draft.spec.duration, Some(15), "written before the layout Lease says it");
-                bench.lands(ask, &draft);
-            }
-            _ => {
-                raised = true;
-                bench.lands(ask, &draft);
-            }
+        if let Target::Bucket(_) = ask.target {
+            assert_eq!(draft.spec.duration, Some(15), "written before the layout Lease says it");
+        } else {
+            raised = true;
         }
+        bench.lands(ask, &draft);
     }
     assert!(raised, "the layout Lease is raised at once");
     assert!(!bench.did.iter().any(|a| matches!(a, Action::Limit(..))), "{:?}", bench.did);
@@ -378,6 +374,25 @@ fn a_longer_duration_is_written_after_the_layout_says_it() {
     bench.step();
     let told = |a: &Action| matches!(a, Action::Limit(0, Limits { lease_duration, .. }) if *lease_duration == 60 * S);
     assert!(bench.did.iter().any(told), "{:?}", bench.did);
+}
+
+/// A shorter duration binds from the moment its renewal is sent: the deadline, and when what can't be stopped is ended.
+#[test]
+fn a_shorter_duration_counts_from_its_sending() {
+    let (mut bench, _, term) = Bench::hold(60, 40, 2);
+    bench.core.configure(settings(5, 4, 1));
+    bench.pass(2 * S);
+    let sent = bench.now().at;
+    let (ask, draft) = replace(bench.asked(0));
+    assert_eq!(draft.spec.duration, Some(5));
+    assert_eq!(term.deadline(), sent + 4 * S);
+    let told = |a: &Action| matches!(a, Action::Limit(0, Limits { lease_duration, .. }) if *lease_duration == 5 * S);
+    assert!(bench.did.iter().any(told), "{:?}", bench.did);
+    // It may have landed.
+    bench.answer(ask, Err(Failure::TimedOut(S)));
+    bench.pass(4 * S);
+    bench.step();
+    assert!(bench.lost(), "{:?}", bench.did);
 }
 
 /// T2: taken after one's own duration, while the layout Lease says, unseen, that others may act for longer.
