@@ -46,6 +46,11 @@ pub(super) struct Layout {
     pub(super) since: Instant,
     /// A request for it is out.
     pub(super) busy: bool,
+    /// How many reads for what was taken are out.
+    pub(super) judging: u32,
+    /// The next of them not before.
+    pub(super) judge_at: Instant,
+    pub(super) judge_failures: u32,
     /// The last write failed: read before the next one.
     pub(super) unsure: bool,
     pub(super) retry_at: Instant,
@@ -80,6 +85,9 @@ impl Layout {
             known: Known::Unknown,
             since: Instant::ORIGIN,
             busy: false,
+            judging: 0,
+            judge_at: Instant::ORIGIN,
+            judge_failures: 0,
             unsure: false,
             retry_at: Instant::ORIGIN,
             failures: 0,

@@ -219,7 +219,7 @@ impl Loop {
             Action::Ask(ask, request) => {
                 let name = match ask.target {
                     Target::Bucket(at) => self.running.set.name(at).to_owned(),
-                    Target::Layout | Target::Queue => self.running.layout.clone(),
+                    Target::Layout | Target::Judge | Target::Queue => self.running.layout.clone(),
                 };
                 let timing = queue.config.borrow().timing;
                 let bound = timing.attempt_timeout().max(Duration::from_millis(200));

@@ -31,6 +31,10 @@ impl Core {
                     self.layout.unsure = true;
                 }
             }
+            Target::Judge => {
+                self.layout.judging -= 1;
+                self.judge_answered(&ask, current.then_some(result), now);
+            }
             Target::Queue => {
                 self.layout.listing = false;
                 if current {
@@ -236,8 +240,36 @@ impl Core {
             if ask.writes {
                 self.layout.write_failures = 0;
                 self.layout.write_at = Instant::ORIGIN;
-            } else {
-                self.judge_taken(ask.number, now);
+            }
+        }
+    }
+
+    /// A read for what was taken was answered, or not: then it is read again, after a pause.
+    fn judge_answered(&mut self, ask: &Ask, result: Option<Result<Reply, Failure>>, now: Now) {
+        match result {
+            Some(Ok(Reply::Record(record))) if !self.is_suspect(ask, record.revision) => {
+                self.layout.look(&Arc::new(*record), now.at);
+                self.layout.judge_failures = 0;
+                return self.judge_taken(ask.number, now);
+            }
+            Some(Ok(Reply::Missing)) => {
+                let name = self.layout.name.clone();
+                self.gone(&name, ask.revision, now);
+                self.layout.judge_failures = 0;
+                return self.judge_taken(ask.number, now);
+            }
+            Some(Err(failure)) => self.refused(&failure, ask),
+            Some(Ok(_)) | None => {}
+        }
+        let failures = self.layout.judge_failures;
+        self.layout.judge_failures = failures.saturating_add(1);
+        let pause = self.settings.retry_period.min(Duration::from_millis(25) * 2u32.pow(failures.min(8)));
+        self.layout.judge_at = now.at + pause;
+        for slot in &mut self.slots {
+            if let Phase::Judging { read, .. } = &mut slot.phase
+                && *read == Some(ask.number)
+            {
+                *read = None;
             }
         }
     }

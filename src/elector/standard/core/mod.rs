@@ -58,6 +58,9 @@ impl Settings {
 pub(super) enum Target {
     Bucket(usize),
     Layout,
+    /// The layout Lease, read for what was taken: of these reads several may be out, so that no take waits for the read
+    /// of another.
+    Judge,
     /// A list of all of the queue.
     Queue,
 }
@@ -264,6 +267,10 @@ impl Core {
             }
             Target::Layout => {
                 self.layout.busy = true;
+                self.layout.known.revision()
+            }
+            Target::Judge => {
+                self.layout.judging += 1;
                 self.layout.known.revision()
             }
             Target::Queue => {

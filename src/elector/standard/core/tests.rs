@@ -168,7 +168,10 @@ impl Bench {
     /// The layout Lease is read, as `record`.
     fn judged(&mut self, record: Record) {
         let mut all = self.step();
-        let i = all.iter().position(|(a, _)| a.target == Target::Layout).expect("a read of the layout");
+        let i = all
+            .iter()
+            .position(|(a, _)| matches!(a.target, Target::Layout | Target::Judge))
+            .expect("a read of the layout");
         let (ask, request) = all.swap_remove(i);
         assert!(matches!(request, Request::Get), "{request:?}");
         self.answer(ask, Ok(Reply::Record(Box::new(record))));
@@ -332,7 +335,9 @@ fn a_checkpoint_of_a_former_term_is_not_released_later() {
                     let known = bench.core.slots[0].known.record().cloned().expect("there");
                     bench.answer(ask, Ok(Reply::Record(Box::new((*known).clone()))));
                 }
-                (Target::Layout, Request::Get) => bench.answer(ask, Ok(Reply::Record(Box::new(layout(10, 15))))),
+                (Target::Layout | Target::Judge, Request::Get) => {
+                    bench.answer(ask, Ok(Reply::Record(Box::new(layout(10, 15)))))
+                }
                 _ => {}
             }
         }

@@ -6,6 +6,9 @@ use crate::elector::standard::slot::Phase;
 use crate::lease::{Draft, LayoutId, LayoutNote};
 use std::time::Duration;
 
+/// How many reads for what was taken may be out at one time.
+const MOST_JUDGING: u32 = 4;
+
 impl Core {
     pub(super) fn decide_layout(&mut self, now: Now) {
         self.say_standing(now);
@@ -13,6 +16,7 @@ impl Core {
             return;
         }
         self.decide_list(now);
+        self.decide_judging(now);
         if self.layout.busy {
             return;
         }
@@ -20,14 +24,8 @@ impl Core {
             let at = self.layout.retry_at;
             return self.wake_at(at, now);
         }
-        let judging = self.slots.iter().any(|s| matches!(s.phase, Phase::Judging { .. }));
-        if self.layout.unsure || judging {
-            let number = self.ask(Target::Layout, Request::Get);
-            for slot in &mut self.slots {
-                if let Phase::Judging { read, .. } = &mut slot.phase {
-                    *read = Some(number);
-                }
-            }
+        if self.layout.unsure {
+            self.ask(Target::Layout, Request::Get);
             return;
         }
         if self.stopping.is_none() {
@@ -36,6 +34,24 @@ impl Core {
                 return self.wake_at(at, now);
             }
             self.decide_layout_write(now);
+        }
+    }
+
+    /// What was taken and answered is judged by a read of the layout Lease sent after that (6.1).
+    fn decide_judging(&mut self, now: Now) {
+        let waits = self.slots.iter().any(|s| matches!(s.phase, Phase::Judging { read: None, .. }));
+        if !waits || self.layout.judging >= MOST_JUDGING {
+            return;
+        }
+        if now.at < self.layout.judge_at {
+            let at = self.layout.judge_at;
+            return self.wake_at(at, now);
+        }
+        let number = self.ask(Target::Judge, Request::Get);
+        for slot in &mut self.slots {
+            if let Phase::Judging { read: read @ None, .. } = &mut slot.phase {
+                *read = Some(number);
+            }
         }
     }
 
