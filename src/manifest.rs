@@ -38,7 +38,9 @@ pub fn objects<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, ManifestError>
         let value = Value::deserialize(document).map_err(|source| ManifestError::Yaml { at, source })?;
         let items = match value {
             Value::Null => continue,
-            Value::Object(mut list) if list.get("kind").and_then(Value::as_str).is_some_and(|k| k.ends_with("List")) => {
+            Value::Object(mut list)
+                if list.get("kind").and_then(Value::as_str).is_some_and(|k| k.ends_with("List")) =>
+            {
                 match list.remove("items") {
                     Some(Value::Array(items)) => items,
                     _ => Vec::new(),

@@ -3,10 +3,10 @@
 use super::{Adapter, Env, Runtime, run_with};
 use crate::clock::Boottime;
 use crate::config::{self, Config, ConfigSource, ConfigWatch, StrategyKind};
-use crate::elector::{Status, Strategy};
 use crate::elector::standard::Standard;
 use crate::elector::statefulset::StatefulSet;
 use crate::elector::unopposed::Unopposed;
+use crate::elector::{Status, Strategy};
 use crate::leader::BoxError;
 use crate::lease::{Connector, Manager};
 use std::process::ExitCode;
@@ -56,9 +56,11 @@ pub async fn wire(runtime: Runtime, available: bool) -> Result<Runtime, BoxError
             let resolv = tokio::fs::read_to_string("/etc/resolv.conf").await.unwrap_or_default();
             Arc::new(StatefulSet::from_env(|name| vars.get(name).cloned(), &resolv)?)
         }
-        StrategyKind::Standard | StrategyKind::Balanced => {
-            Arc::new(Standard::new(Manager::new(Connector::config(cluster), env.system_namespace()?, Arc::new(Boottime))?))
-        }
+        StrategyKind::Standard | StrategyKind::Balanced => Arc::new(Standard::new(Manager::new(
+            Connector::config(cluster),
+            env.system_namespace()?,
+            Arc::new(Boottime),
+        )?)),
     };
     let status = watch.clone();
     let edits = Arc::new(move || {

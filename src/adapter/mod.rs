@@ -67,7 +67,7 @@ mod signals;
 pub mod sink;
 mod terms;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use context::Context;
 pub use env::Env;

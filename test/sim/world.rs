@@ -127,8 +127,7 @@ impl World {
         let recorder = Recorder { truth: self.truth, history: self.history.clone(), replica: name.clone() };
         let observer = Arc::new(recorder);
         let client = kube::Client::new(self.server.client(&name), NAMESPACE);
-        let manager =
-            Manager::new(Connector::client(client), NAMESPACE, shared.clone()).expect("a client");
+        let manager = Manager::new(Connector::client(client), NAMESPACE, shared.clone()).expect("a client");
         let (config, config_seen) = watch::channel(Arc::new(self.config(&character)));
         let fatals = Arc::clone(&self.fatals);
         let status = Status::default();

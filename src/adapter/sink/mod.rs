@@ -35,8 +35,8 @@ mod tests;
 
 pub use encode::EventError;
 pub use error::{SendAllError, Sent, SinkError};
-pub use outcome::{Failure, Outcome, Refusal};
 pub use media_type::ContentTypeError;
+pub use outcome::{Failure, Outcome, Refusal};
 pub use overrides::{ExtensionError, Overrides, OverridesError};
 pub use retry::{Backoff, Retry};
 

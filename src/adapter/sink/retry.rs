@@ -185,7 +185,8 @@ mod tests {
     fn lasting_a_time_goes_on_with_the_last_wait_until_then() {
         let ms = Duration::from_millis;
         let waits = |retry: Retry| {
-            let (mut waits, mut last, mut passed, mut all) = (retry.waits(), Duration::ZERO, Duration::ZERO, Vec::new());
+            let (mut waits, mut last, mut passed, mut all) =
+                (retry.waits(), Duration::ZERO, Duration::ZERO, Vec::new());
             while let Some(wait) = retry.next(&mut *waits, last, passed) {
                 all.push(wait.as_millis());
                 (last, passed) = (wait, passed + wait);

@@ -33,8 +33,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::cron::{CronError, Schedule};
-use crate::adapter::sink::{Overrides, media_type};
 use super::source::{PLURAL, PingSource, PingSourceSpec};
+use crate::adapter::sink::{Overrides, media_type};
 use id::Ids;
 
 /// The type of the events.
@@ -83,10 +83,11 @@ impl Ping {
             }),
         };
         let extensions = source.spec.ce_overrides.as_ref().map(|overrides| &overrides.extensions);
-        let overrides = extensions.map_or(Ok(Overrides::default()), Overrides::from_extensions).unwrap_or_else(|wrong| {
-            problems.extend(wrong.into_iter().map(Problem::Override));
-            Overrides::default()
-        });
+        let overrides =
+            extensions.map_or(Ok(Overrides::default()), Overrides::from_extensions).unwrap_or_else(|wrong| {
+                problems.extend(wrong.into_iter().map(Problem::Override));
+                Overrides::default()
+            });
         let (Some(schedule), Some(data), true) = (schedule, data, problems.is_empty()) else {
             return Err(Invalid(problems));
         };

@@ -3,8 +3,8 @@
 
 use super::super::{Bounds, Catalog, Source, run};
 use crate::bucket::{Bucket, BucketSet};
-use crate::clock::{Clock, Instant};
 use crate::clock::virtual_time::VirtualClock;
+use crate::clock::{Clock, Instant};
 use crate::leader::fatal::Fatal;
 use crate::leader::tenure::{Limits, Surroundings, Tenure, Told};
 use crate::leader::{Deadline, FencingToken, Guard, Reason, Saved, Term, TermParts, per_bucket};
