@@ -56,6 +56,15 @@ pub fn objects<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, ManifestError>
     Ok(found)
 }
 
+/// Reads one document.
+///
+/// # Errors
+/// What the parser found, for people.
+#[cfg(feature = "dev")]
+pub(crate) fn document(bytes: &[u8]) -> Result<Value, String> {
+    serde_yaml::from_slice(bytes).map_err(|e| e.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-const DAY: Duration = Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_hours(24);
 
 /// Holds the first of four buckets, through the front door.
 async fn holding(leadership: &Leadership) -> (Tenure, Arc<BucketSet>) {
@@ -37,7 +37,7 @@ async fn holding(leadership: &Leadership) -> (Tenure, Arc<BucketSet>) {
 }
 
 fn key_of(bucket: &Bucket) -> String {
-    (0..).map(|i| format!("ns/{}{i}", "x".repeat(i % 9))).find(|key| bucket.has(key)).expect("it has one")
+    (0..100_000).map(|i| format!("ns/{}{i}", "x".repeat(i % 9))).find(|key| bucket.has(key)).expect("it has one")
 }
 
 #[track_caller]

@@ -82,7 +82,7 @@ async fn child() {
     });
     let limits = Limits {
         promote: renew_deadline,
-        drain_timeout: Duration::from_secs(3600),
+        drain_timeout: Duration::from_hours(1),
         lease_duration: Duration::from_millis(400),
         renew_deadline,
     };

@@ -9,6 +9,7 @@ use crate::elector::unopposed::Unopposed;
 use crate::elector::{Status, Strategy};
 use crate::leader::BoxError;
 use crate::lease::{Connector, Manager};
+use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -109,7 +110,8 @@ async fn show(watch: ConfigWatch, shown: Status) {
             text.push_str(trouble);
         }
         for warning in &status.warnings {
-            text.push_str(&format!("; {warning}"));
+            // Writing into a String cannot fail.
+            let _ = write!(text, "; {warning}");
         }
         shown.say("configuration", text);
         if seen.changed().await.is_err() {

@@ -10,7 +10,7 @@ use cloudevents::AttributesReader;
 use cloudevents::Event;
 use cloudevents::event::SpecVersion;
 use cloudevents::message::{BinaryDeserializer, BinarySerializer, MessageAttributeValue};
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 /// What section 3.1.3.2 has encoded: the space, the double quote, the percent sign and all outside U+0021 to U+007E.
@@ -62,6 +62,10 @@ pub(super) fn encode(event: Event, now: jiff::Timestamp) -> Result<Encoded, Even
     })?;
     if timeless {
         encoded.headers.insert(HeaderName::from_static("ce-time"), header_value(&now.to_string()));
+    }
+    if encoded.body.is_empty() {
+        // hyper leaves it out; RFC 9110, section 8.6, asks for it, Go sends it, and some servers answer 411 without.
+        encoded.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     }
     Ok(encoded)
 }

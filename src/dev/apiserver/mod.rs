@@ -39,7 +39,6 @@ mod store;
 mod tests;
 mod validation;
 mod watch;
-mod yaml;
 
 pub use self::http::{CLIENT_HEADER, Listening, kubeconfig};
 pub use audit::{Counts, Record};

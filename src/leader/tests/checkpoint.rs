@@ -325,7 +325,7 @@ fn no_wake_up_is_lost_between_threads() {
                 })
             })
             .collect();
-        let bounded = tokio::time::timeout(std::time::Duration::from_secs(120), async {
+        let bounded = tokio::time::timeout(std::time::Duration::from_mins(2), async {
             for author in authors {
                 author.await.unwrap();
             }

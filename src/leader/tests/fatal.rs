@@ -85,7 +85,7 @@ async fn s6_after_a_pause_a_guard_gets_a_twentieth_of_lease_duration_to_end() {
     let (world, tenure, _, guard) = stuck(LIMITS).await;
     world.clock.suspend(45 * SECOND);
     tenure.end(Reason::Lost);
-    tokio::time::sleep(LIMITS.lease_duration / 20 - 10 * MS).await;
+    tokio::time::sleep((LIMITS.lease_duration / 20).saturating_sub(10 * MS)).await;
     assert!(unharmed(&world), "its share of running time is not over");
     tokio::time::sleep(50 * MS).await;
     assert!(world.log.has(OUT));

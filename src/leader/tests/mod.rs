@@ -1,4 +1,9 @@
 //! The rules of the design that this module keeps, each as a test that fails without it.
+#![allow(
+    clippy::unchecked_time_subtraction,
+    clippy::items_after_statements,
+    reason = "constants of a test, and a helper beside the one test that needs it"
+)]
 
 mod chain;
 mod checkpoint;

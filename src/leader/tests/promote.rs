@@ -210,7 +210,7 @@ async fn a_hanging_promote_does_not_keep_another_buckets_from_ending() {
     other.end(Reason::Shutdown);
     let told = world.next().await;
     assert!(matches!(&told, Told::Ended(term, _) if term.is_same(other.term())), "{told:?}");
-    let more = tokio::time::timeout(Duration::from_secs(3600), world.told.recv()).await;
+    let more = tokio::time::timeout(Duration::from_hours(1), world.told.recv()).await;
     assert!(more.is_err(), "what has not returned has not ended: {more:?}");
 }
 

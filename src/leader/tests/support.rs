@@ -30,7 +30,7 @@ pub(super) fn buckets(n: u32) -> Arc<BucketSet> {
 
 /// A key that `bucket` has.
 pub(super) fn key_of(bucket: &Bucket) -> String {
-    (0..).map(|i| format!("ns/{}-{i}", "x".repeat(i % 7))).find(|key| bucket.has(key)).unwrap()
+    (0..100_000).map(|i| format!("ns/{}-{i}", "x".repeat(i % 7))).find(|key| bucket.has(key)).unwrap()
 }
 
 /// Lets every task run on until it waits, without any time passing.
@@ -42,7 +42,7 @@ pub(super) async fn settle() {
 
 /// Waits for what must come, for at most an hour of the timers' time.
 pub(super) async fn soon<F: Future>(what: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(3600), what).await.expect("it came within an hour")
+    tokio::time::timeout(Duration::from_hours(1), what).await.expect("it came within an hour")
 }
 
 /// Whether it has been dropped: for the inside of a future.

@@ -12,3 +12,5 @@ pub mod source;
 #[cfg(test)]
 mod testing;
 mod ticker;
+#[cfg(test)]
+mod wire;

@@ -160,9 +160,9 @@ mod tests {
     fn a_kubeconfig_is_yaml() {
         let addr = "127.0.0.1:1234".parse().expect("an address");
         let odd = kubeconfig(addr, Some("a\"b: c"));
-        let v = crate::dev::apiserver::yaml::parse(odd.as_bytes()).expect("YAML");
+        let v = crate::manifest::document(odd.as_bytes()).expect("YAML");
         assert_eq!(v["users"][0]["user"]["token"], "a\"b: c");
         assert_eq!(v["clusters"][0]["cluster"]["server"], "http://127.0.0.1:1234");
-        assert!(crate::dev::apiserver::yaml::parse(kubeconfig(addr, None).as_bytes()).is_ok());
+        assert!(crate::manifest::document(kubeconfig(addr, None).as_bytes()).is_ok());
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn json(call: &Call, schema: &Schema) -> Result<Value, Status> {
         return proto::decode(&call.body, schema).map_err(Status::bad_request);
     }
     if is_yaml(media) {
-        return crate::dev::apiserver::yaml::parse(&call.body)
+        return crate::manifest::document(&call.body)
             .map_err(|e| Status::bad_request(format!("error decoding YAML: {e}")));
     }
     if !media.is_empty() && media != "*/*" && !media.contains("json") {

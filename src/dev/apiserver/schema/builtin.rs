@@ -28,7 +28,7 @@ pub(crate) static DEFINITIONS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         include_str!("definitions/apiextensions.yaml"),
     ] {
         // The files are part of the program, and a test reads them all.
-        if let Ok(Value::Object(part)) = crate::dev::apiserver::yaml::parse(text.as_bytes()) {
+        if let Ok(Value::Object(part)) = crate::manifest::document(text.as_bytes()) {
             all.extend(part);
         }
     }

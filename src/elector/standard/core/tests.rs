@@ -336,7 +336,7 @@ fn a_checkpoint_of_a_former_term_is_not_released_later() {
                     bench.answer(ask, Ok(Reply::Record(Box::new((*known).clone()))));
                 }
                 (Target::Layout | Target::Judge, Request::Get) => {
-                    bench.answer(ask, Ok(Reply::Record(Box::new(layout(10, 15)))))
+                    bench.answer(ask, Ok(Reply::Record(Box::new(layout(10, 15)))));
                 }
                 _ => {}
             }

@@ -1,10 +1,10 @@
 //! One PingSource, ready to fire.
 
-use super::LONGEST_KEY;
 use crate::adapter::sink::{Retry, SinkError};
 use crate::adapter::{Outcome, Sink};
 use crate::leader::Guard;
 use crate::sources::ping::event::{Invalid, Ping};
+use crate::sources::ping::position::has_room_for;
 use crate::sources::ping::source::PingSource;
 use crate::sources::ping::ticker::Source;
 use futures::future::BoxFuture;
@@ -27,7 +27,7 @@ pub(in crate::sources::ping) struct Entry {
 
 /// Why a source does not fire.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotFiring {
+pub(in crate::sources::ping) enum NotFiring {
     /// It is being deleted, or its controller says that it is not ready.
     #[error("not ready: it does not fire until its condition Ready is True")]
     NotReady,
@@ -40,7 +40,9 @@ pub(super) enum NotFiring {
     Unresolved,
     #[error("no sink: neither status.sinkUri nor spec.sink.uri nor K_SINK says where to send")]
     NoSink,
-    #[error("its namespace and name have more than the {LONGEST_KEY} bytes that Kubernetes allows")]
+    #[error(
+        "its namespace or name is none that Kubernetes allows: at most 63 and 253 of a to z, digits, dots and hyphens"
+    )]
     Name,
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -59,14 +61,18 @@ impl NotFiring {
 }
 
 impl Entry {
-    pub(super) fn new(source: &PingSource, sink: &Sink, keep_trying: Duration) -> Result<Self, NotFiring> {
+    pub(in crate::sources::ping) fn new(
+        source: &PingSource,
+        sink: &Sink,
+        keep_trying: Duration,
+    ) -> Result<Self, NotFiring> {
         if source.metadata.deletion_timestamp.is_some() {
             return Err(NotFiring::Deleted);
         }
         if source.ready() == Some(false) {
             return Err(NotFiring::NotReady);
         }
-        if source.key().len() > LONGEST_KEY {
+        if !has_room_for(&source.key()) {
             return Err(NotFiring::Name);
         }
         let ping = Ping::new(source, TimeZone::UTC)?;

@@ -10,14 +10,16 @@
 mod api;
 mod entry;
 mod file;
-#[cfg(test)]
+#[cfg(all(test, feature = "dev"))]
 mod tests;
 
-use super::position::{Key, LONGEST_KEY};
+use super::position::Key;
 use super::source::PingSource;
 use super::ticker::{Catalog, Known};
 use crate::adapter::Sink;
-use entry::Entry;
+pub(super) use entry::Entry;
+#[cfg(test)]
+pub(super) use entry::NotFiring;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;

@@ -117,15 +117,14 @@ pub(super) async fn run<S: Source>(
         Ok(Err(_)) | Err(_) => return Ok(()),
     };
     let seen = clock.wall();
-    let from = match found(&term, seen, bounds) {
-        Some(from) => from,
-        None => {
-            let from = Saved::before(seen);
-            match begin_checkpoint(&term, &from).await {
-                Ok(()) => from,
-                Err(CheckpointError::Ended) => return Ok(()),
-                Err(e @ CheckpointError::TooLarge(_)) => return Err(e.into()),
-            }
+    let from = if let Some(from) = found(&term, seen, bounds) {
+        from
+    } else {
+        let from = Saved::before(seen);
+        match begin_checkpoint(&term, &from).await {
+            Ok(()) => from,
+            Err(CheckpointError::Ended) => return Ok(()),
+            Err(e @ CheckpointError::TooLarge(_)) => return Err(e.into()),
         }
     };
     let mut ticker = Ticker {

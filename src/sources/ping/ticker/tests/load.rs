@@ -58,6 +58,7 @@ async fn a_dead_sink_does_not_hold_up_other_sources() {
 async fn ten_thousand_sources_cost_what_fires_and_changes() {
     const N: usize = 10_000;
     let world = World::new(1);
+    world.sink.latency_ms.store(500, Ordering::SeqCst);
     tokio::time::sleep(SECOND).await;
     let mut sources: Vec<_> = (0..N).map(|i| world.source(&format!("n/{i}"), 600, None)).collect();
     let asked = |sources: &[Arc<super::support::Every>]| -> usize {
@@ -76,6 +77,6 @@ async fn ten_thousand_sources_cost_what_fires_and_changes() {
     tokio::time::sleep(300 * SECOND).await;
     assert_eq!(asked(&sources), 2 * N, "once more for each tick");
     assert_eq!(world.sink.sent().len(), N);
-    assert_eq!(world.sink.most_out.load(Ordering::SeqCst), 256.min(N));
-    assert!(world.lease.writes.load(Ordering::SeqCst) < 20);
+    assert_eq!(world.sink.most_out.load(Ordering::SeqCst), 256);
+    assert!(world.lease.writes.load(Ordering::SeqCst) < 30);
 }

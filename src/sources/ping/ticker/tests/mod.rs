@@ -7,10 +7,10 @@ mod handover;
 mod load;
 mod support;
 
-use super::*;
 use crate::bucket::{BucketSet, Hash};
+use crate::clock::Clock;
 use std::sync::atomic::Ordering;
-use support::{SECOND, World, seconds, settle};
+use support::{SECOND, World, seconds};
 
 #[tokio::test(start_paused = true)]
 async fn each_due_tick_is_fired_once_and_in_time() {
