@@ -117,17 +117,15 @@ pub(super) async fn run<S: Source>(
         Ok(Err(_)) | Err(_) => return Ok(()),
     };
     let seen = clock.wall();
-    let from = match found(&term, seen, bounds) {
-        Some(from) => from,
-        None => {
-            let from = Saved::before(seen);
-            match begin_checkpoint(&term, &from).await {
-                Ok(()) => from,
-                Err(CheckpointError::Ended) => return Ok(()),
-                Err(e @ CheckpointError::TooLarge(_)) => return Err(e.into()),
-            }
+    let found = found(&term, seen, bounds);
+    let from = found.clone().unwrap_or_else(|| Saved::before(seen));
+    if found.is_none() {
+        match begin_checkpoint(&term, &from).await {
+            Ok(()) => {}
+            Err(CheckpointError::Ended) => return Ok(()),
+            Err(e @ CheckpointError::TooLarge(_)) => return Err(e.into()),
         }
-    };
+    }
     let mut ticker = Ticker {
         term,
         clock,

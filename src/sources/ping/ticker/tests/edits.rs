@@ -15,7 +15,7 @@ async fn a_new_source_counts_from_when_it_is_known() {
     let held = world.take().await;
     tokio::time::sleep(10 * SECOND + SECOND / 2).await;
     let known = world.now();
-    world.publish([old, world.source("n/new", 1, Some(back(known, Duration::from_secs(3600))))]);
+    world.publish([old, world.source("n/new", 1, Some(back(known, Duration::from_hours(1))))]);
     tokio::time::sleep(10 * SECOND).await;
     held.release().await;
     assert_eq!(world.sink.of("n/old"), seconds(began, world.now(), 1));
