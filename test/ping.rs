@@ -1,6 +1,7 @@
 //! Two processes of `leasehold ping` share the PingSources of a cluster in memory, over HTTP; one of them is stopped. No
 //! tick is missed, and none comes twice.
 #![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, reason = "a test: what is not as it should be ends it, and the line says where")]
 
 use axum::Router;
 use axum::extract::State;
@@ -133,7 +134,9 @@ impl World {
     fn command(&self, pod: &str, args: &[&str]) -> Command {
         let kubeconfig = self.scratch.path().join("kubeconfig");
         let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
-        command.args(args).env_clear().stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
+        // What a process says is kept where the test fails: then the directory is not discarded.
+        let log = std::fs::File::create(self.scratch.path().join(format!("{pod}.log"))).unwrap();
+        command.args(args).env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).kill_on_drop(true);
         let vars: [(&str, &Path); 7] = [
             ("KUBECONFIG", &kubeconfig),
             ("SYSTEM_NAMESPACE", "default".as_ref()),

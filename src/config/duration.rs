@@ -130,7 +130,7 @@ fn integer(digits: &str) -> Option<u64> {
 fn part(digits: &str, unit: u64) -> u64 {
     let (mut n, mut scale) = (0_u64, 1_f64);
     for digit in digits.bytes() {
-        match n.checked_mul(10).map(|n| n + u64::from(digit - b'0')) {
+        match n.checked_mul(10).and_then(|n| n.checked_add(u64::from(digit - b'0'))) {
             Some(next) if n <= (LIMIT - 1) / 10 && next <= LIMIT => n = next,
             _ => break,
         }

@@ -10,7 +10,8 @@
 mod api;
 mod entry;
 mod file;
-#[cfg(all(test, feature = "dev"))]
+#[cfg(test)]
+#[cfg(feature = "dev")]
 mod tests;
 
 use super::position::Key;

@@ -22,13 +22,14 @@ const SOON: Duration = Duration::from_hours(1);
 fn keeper_of(vars: &[(&str, &str)]) -> (Keeper, Known<Entry>) {
     install_tls();
     let env = Env::from_vars([("NAMESPACE", "adapter-ns")].iter().chain(vars).copied()).unwrap();
-    Keeper::new(Sink::new(&env, Arc::new(Boottime)).unwrap(), Duration::from_secs(60))
+    Keeper::new(Sink::new(&env, Arc::new(Boottime)).unwrap(), Duration::from_mins(1))
 }
 
 fn keeper() -> (Keeper, Known<Entry>) {
     keeper_of(&[])
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "what json! makes")]
 fn source(name: &str, more: Value) -> PingSource {
     let mut object = json!({
         "apiVersion": "sources.knative.dev/v1", "kind": "PingSource",
@@ -293,7 +294,7 @@ async fn an_api_that_cannot_be_reached_is_said_once_and_leaves_the_last_sources(
     let _following = follow(&server, keeper);
     become_keys(&mut known, &["default/a"]).await;
     let outage = server.faults("ping").outage(Outage::Answers(503));
-    tokio::time::sleep(Duration::from_secs(1200)).await;
+    tokio::time::sleep(Duration::from_mins(20)).await;
     assert_eq!(keys(&known), ["default/a"]);
     let said = logged.with("can't be watched").len();
     assert!((1..=2).contains(&said), "{:?}", logged.with("can't be watched"));

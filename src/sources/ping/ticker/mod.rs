@@ -117,16 +117,15 @@ pub(super) async fn run<S: Source>(
         Ok(Err(_)) | Err(_) => return Ok(()),
     };
     let seen = clock.wall();
-    let from = if let Some(from) = found(&term, seen, bounds) {
-        from
-    } else {
-        let from = Saved::before(seen);
+    let found = found(&term, seen, bounds);
+    let from = found.clone().unwrap_or_else(|| Saved::before(seen));
+    if found.is_none() {
         match begin_checkpoint(&term, &from).await {
-            Ok(()) => from,
+            Ok(()) => {}
             Err(CheckpointError::Ended) => return Ok(()),
             Err(e @ CheckpointError::TooLarge(_)) => return Err(e.into()),
         }
-    };
+    }
     let mut ticker = Ticker {
         term,
         clock,

@@ -5,7 +5,7 @@ use crate::sources::ping::position::{back, forth};
 use crate::sources::ping::testing::Logged;
 use std::time::Duration;
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 #[tokio::test(start_paused = true)]
 async fn a_jump_ahead_is_caught_up_within_bounds_and_said_in_a_line() {

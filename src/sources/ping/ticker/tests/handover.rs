@@ -3,7 +3,6 @@
 use super::support::{SECOND, World, seconds};
 use crate::sources::ping::position::{Position, Saved, back};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ fn assert_all(world: &World, began: jiff::Timestamp, seed: u64, fits: impl Fn(us
     let catalog = world.catalog.borrow().clone().unwrap();
     let mut expected = 0;
     for source in catalog.values() {
-        for at in seconds(began, world.now(), source.every) {
+        for at in seconds(began, world.now(), source.period) {
             let came = counts.get(&(source.key.clone(), at)).copied().unwrap_or(0);
             assert!(fits(came), "seed {seed}: {} of {at} came {came} times", source.key);
             expected += 1;
@@ -41,7 +40,7 @@ fn assert_all(world: &World, began: jiff::Timestamp, seed: u64, fits: impl Fn(us
 
 #[tokio::test(start_paused = true)]
 async fn over_clean_hand_overs_each_tick_comes_once() {
-    for seed in 0..300 {
+    for seed in 0..200 {
         let mut world = world_of(seed);
         pause(&mut world, 1500).await;
         let began = world.now();
@@ -62,7 +61,7 @@ async fn over_clean_hand_overs_each_tick_comes_once() {
 #[tokio::test(start_paused = true)]
 async fn over_crashes_none_is_lost_and_only_what_the_lease_does_not_say_comes_again() {
     let mut again = 0;
-    for seed in 0..300 {
+    for seed in 0..200 {
         let mut world = world_of(seed);
         pause(&mut world, 1500).await;
         let mut began = None;
@@ -139,5 +138,4 @@ async fn a_crash_repeats_what_came_after_the_last_write() {
     tokio::time::sleep(SECOND).await;
     assert_eq!(world.sink.of("n/a")[fired.len()..], seconds(written, world.now(), 1));
     assert!(written > back(world.now(), 10 * SECOND));
-    assert!(Arc::strong_count(&world.lease) > 0);
 }

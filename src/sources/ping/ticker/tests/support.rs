@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
-pub(super) const BOUNDS: Bounds = Bounds { catch_up: Duration::from_secs(60), at_once: 256 };
+pub(super) const BOUNDS: Bounds = Bounds { catch_up: Duration::from_mins(1), at_once: 256 };
 
 /// What a sink was sent, in order: the source, the scheduled time, and when.
 pub(super) type Sent = (String, Timestamp, Timestamp);
@@ -77,11 +77,11 @@ impl Sink {
     }
 }
 
-/// Fires at every multiple of `every` seconds since 1970.
+/// Fires at every multiple of `period` seconds since 1970.
 #[derive(Debug)]
 pub(super) struct Every {
     pub(super) key: String,
-    pub(super) every: i64,
+    pub(super) period: i64,
     pub(super) created: Option<Timestamp>,
     pub(super) sink: Arc<Sink>,
     /// How often its schedule was asked.
@@ -92,7 +92,7 @@ impl Source for Every {
     fn next(&self, after: Timestamp) -> Option<Timestamp> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let second = after.as_nanosecond().div_euclid(1_000_000_000);
-        let next = (i64::try_from(second).unwrap().div_euclid(self.every) + 1) * self.every;
+        let next = (i64::try_from(second).unwrap().div_euclid(self.period) + 1) * self.period;
         Timestamp::from_second(next).ok()
     }
     fn created(&self) -> Option<Timestamp> {
@@ -179,9 +179,9 @@ impl World {
         }
     }
 
-    pub(super) fn source(&self, key: &str, every: i64, created: Option<Timestamp>) -> Arc<Every> {
+    pub(super) fn source(&self, key: &str, period: i64, created: Option<Timestamp>) -> Arc<Every> {
         let (key, sink) = (key.to_owned(), Arc::clone(&self.sink));
-        Arc::new(Every { key, every, created, sink, asked: AtomicUsize::new(0) })
+        Arc::new(Every { key, period, created, sink, asked: AtomicUsize::new(0) })
     }
 
     /// The catalog is this from now on; whose entry is the same source as before stays that.
