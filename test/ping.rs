@@ -1,6 +1,5 @@
 //! Two processes of `leasehold ping` share the PingSources of a cluster in memory, over HTTP; one of them is stopped. No
 //! tick is missed, and none comes twice.
-#![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::unwrap_used, reason = "a test: what is not as it should be ends it, and the line says where")]
 
 use axum::Router;
