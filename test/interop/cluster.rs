@@ -1,0 +1,88 @@
+//! The API server the tests run on: a namespace in it, its Leases as they stand, its count of requests.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A namespace of its own in the cluster of a kubeconfig.
+pub struct Cluster {
+    /// The file.
+    pub kubeconfig: PathBuf,
+    /// The namespace.
+    pub namespace: String,
+    /// `host:port` of the server, as it stands in the kubeconfig.
+    pub server: String,
+    client: kube::Client,
+}
+
+impl Cluster {
+    /// Makes the namespace.
+    pub async fn new(kubeconfig: &Path) -> Self {
+        // An error only means that there is one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let parsed = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
+        let config =
+            kube::Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default()).await.expect("a cluster in it");
+        let uri = config.cluster_url.clone();
+        let server = format!("{}:{}", uri.host().expect("a host"), uri.port_u16().expect("a port"));
+        let client = kube::Client::try_from(config).expect("a client");
+        let namespace = format!("interop-{:08x}", fastrand::u32(..));
+        let meta = ObjectMeta { name: Some(namespace.clone()), ..ObjectMeta::default() };
+        Api::<Namespace>::all(client.clone())
+            .create(&PostParams::default(), &Namespace { metadata: meta, ..Namespace::default() })
+            .await
+            .expect("a namespace is made");
+        Self { kubeconfig: kubeconfig.to_owned(), namespace, server, client }
+    }
+
+    /// The Lease `name`, as the server gives it.
+    pub async fn lease(&self, name: &str) -> Option<Value> {
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{name}", self.namespace);
+        match self.client.request::<Value>(http::Request::get(path).body(Vec::new()).expect("a request")).await {
+            Ok(lease) => Some(lease),
+            Err(kube::Error::Api(status)) if status.code == 404 => None,
+            Err(e) => panic!("the Lease {name} cannot be read: {e}"),
+        }
+    }
+
+    /// Requests for Leases since the server's start, by verb.
+    pub async fn requests(&self) -> BTreeMap<String, u64> {
+        let request = http::Request::get("/metrics").body(Vec::new()).expect("a request");
+        let text = self.client.request_text(request).await.expect("/metrics");
+        let mut requests = BTreeMap::new();
+        for sample in text.lines().filter_map(|l| l.strip_prefix("apiserver_request_total{")) {
+            let label = |name: &str| {
+                let (_, rest) = sample.split_once(&format!("{name}=\""))?;
+                rest.split_once('"').map(|(value, _)| value)
+            };
+            if label(",resource") == Some("leases") {
+                let count = sample.rsplit(' ').next().and_then(|n| n.parse::<f64>().ok()).expect("a count");
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+                let count = count as u64;
+                *requests.entry(label("verb").unwrap_or_default().to_owned()).or_default() += count;
+            }
+        }
+        requests
+    }
+
+    /// Takes the namespace away, as far as a server without a controller for namespaces can.
+    pub async fn close(&self) {
+        let leases = Api::<Lease>::namespaced(self.client.clone(), &self.namespace);
+        let _ = leases.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
+        let namespaces = Api::<Namespace>::all(self.client.clone());
+        let _ = namespaces.delete(&self.namespace, &DeleteParams::default()).await;
+    }
+}
+
+/// A point in time of a Lease's spec, in nanoseconds of CLOCK_BOOTTIME (all replicas of a test share one machine).
+pub fn at(lease: &Value, field: &str) -> Option<u64> {
+    use leasehold::clock::{Boottime, Clock};
+    let then: jiff::Timestamp = lease["spec"][field].as_str()?.parse().ok()?;
+    let (wall, boot) = (Boottime.wall(), Boottime.now());
+    let ago = wall.duration_since(then).as_nanos();
+    u64::try_from(i128::from(boot.as_nanos()) - ago).ok()
+}

@@ -1,0 +1,89 @@
+//! What stands in a Lease, field by field, after each of the writes of either kind.
+
+use super::{close, fleet, holder, lease, with_both};
+use crate::fleet::{Fleet, Kind, Timing};
+use rustix::process::Signal;
+use serde_json::Value;
+
+with_both!(a_lease_looks_the_same_whoever_wrote_it);
+
+/// A Lease while a replica held it, and after it was given up in good order.
+struct Written {
+    renewed: Value,
+    released: Value,
+}
+
+async fn a_lease_looks_the_same_whoever_wrote_it(go: Kind) {
+    let Some(mut fleet) = fleet("fields", 1).await else { return };
+    fleet.init(Timing::SHORT).await;
+    let rust = held_and_released(&mut fleet, Kind::Rust, 0).await;
+    // Over what a replica of leasehold has left, with its annotations.
+    let after_rust = held_and_released(&mut fleet, go, 1).await;
+    // And one that client-go has made itself.
+    let mut alone = Fleet::new(&fleet.cluster, "alone", 1);
+    let made = held_and_released(&mut alone, go, 0).await;
+    // Over what client-go has left.
+    let after_go = held_and_released(&mut fleet, Kind::Rust, 2).await;
+    for other in [&after_rust, &made, &after_go] {
+        assert_eq!(shape(&rust.renewed), shape(&other.renewed));
+        assert_eq!(shape(&rust.released), shape(&other.released));
+    }
+    // leaseTransitions: one more with each holder, none with a release.
+    let transitions = |l: &Value| l["spec"]["leaseTransitions"].as_i64();
+    for (written, takes) in [(&rust, 1), (&after_rust, 2), (&made, 0), (&after_go, 3)] {
+        assert_eq!((transitions(&written.renewed), transitions(&written.released)), (Some(takes), Some(takes)));
+    }
+    // Annotations are ours alone, and client-go keeps those it finds.
+    assert_eq!(made.released["metadata"].get("annotations"), None);
+    assert_eq!(after_rust.released["metadata"]["annotations"], rust.released["metadata"]["annotations"]);
+    close(alone).await;
+    close(fleet).await;
+}
+
+async fn held_and_released(fleet: &mut Fleet, kind: Kind, number: usize) -> Written {
+    let bucket = fleet.buckets[0].clone();
+    assert_eq!(fleet.start(kind, Timing::SHORT).await, number);
+    fleet.until_all_act(&[number], std::time::Duration::from_secs(30)).await;
+    let me = fleet.replicas[number].identity();
+    let (pod, uuid) = me.split_once('_').expect("<pod>_<uuid>");
+    assert!(pod.ends_with(&format!("-{number}")) && uuid.parse::<uuid::Uuid>().is_ok(), "{me}");
+
+    let taken = lease(fleet, &bucket, "taken", |l| holder(l) == me).await;
+    let time = |l: &Value, field: &str| l["spec"][field].as_str().expect("a time").to_owned();
+    let since = time(&taken, "renewTime");
+    let renewed = lease(fleet, &bucket, "renewed", |l| time(l, "renewTime") != since).await;
+    assert_eq!(holder(&renewed), me);
+    assert_eq!(renewed["spec"]["leaseDurationSeconds"], Timing::SHORT.lease.as_secs());
+    assert_eq!(time(&renewed, "acquireTime"), time(&taken, "acquireTime"), "a renewal leaves it");
+    assert_eq!(renewed["metadata"]["uid"], taken["metadata"]["uid"]);
+    // As text: of one length, in UTC, they are ordered as the points in time are.
+    assert!(time(&renewed, "renewTime") > since && time(&renewed, "renewTime") > time(&renewed, "acquireTime"));
+
+    fleet.replicas[number].end(Signal::TERM).await;
+    let released = lease(fleet, &bucket, "released", |l| holder(l) != me).await;
+    assert_eq!(released["spec"]["holderIdentity"], "", "there, and empty");
+    assert_eq!(released["spec"]["leaseDurationSeconds"], 1);
+    assert_eq!(time(&released, "acquireTime"), time(&released, "renewTime"));
+    assert!(time(&released, "renewTime") > time(&renewed, "renewTime"));
+    Written { renewed, released }
+}
+
+/// The spec's fields, their types, and the form of what has one: digits as 0.
+fn shape(lease: &Value) -> Vec<String> {
+    let mut fields: Vec<_> = lease["spec"]
+        .as_object()
+        .expect("a spec")
+        .iter()
+        .map(|(name, value)| match (name.as_str(), value) {
+            ("holderIdentity", Value::String(s)) => format!("{name} {}", if s.is_empty() { "empty" } else { "set" }),
+            (_, Value::String(s)) => {
+                format!("{name} {}", s.replace(|c: char| c.is_ascii_digit(), "0"))
+            }
+            ("leaseDurationSeconds", number) => format!("{name} {number}"),
+            (_, Value::Number(n)) if n.is_i64() => format!("{name} whole number"),
+            (_, other) => format!("{name} {other}"),
+        })
+        .collect();
+    fields.sort();
+    fields
+}
