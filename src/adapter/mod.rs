@@ -72,6 +72,7 @@ pub(crate) mod testing;
 pub use context::Context;
 pub use env::Env;
 pub use error::RunError;
+#[cfg(feature = "dev")]
 pub(crate) use kubernetes::without_excerpt;
 pub use kubernetes::{cluster, run, wire};
 pub use metrics::Edits;

@@ -81,9 +81,7 @@ impl Timing {
 
     fn election_config(self, buckets: usize) -> String {
         let (lease, renew, retry) = (self.lease.as_nanos(), self.renew.as_nanos(), self.retry.as_nanos());
-        format!(
-            r#"{{"Buckets":{buckets},"LeaseDuration":{lease},"RenewDeadline":{renew},"RetryPeriod":{retry}}}"#
-        )
+        format!(r#"{{"Buckets":{buckets},"LeaseDuration":{lease},"RenewDeadline":{renew},"RetryPeriod":{retry}}}"#)
     }
 }
 
@@ -219,7 +217,8 @@ impl Fleet {
         let pid = Pid::from_raw(i32::try_from(child.id().expect("it runs")).expect("a pid")).expect("a pid");
         let log = Arc::new(Mutex::new(Log::default()));
         let (tell, ended) = watch::channel(false);
-        let reading = tokio::spawn(read(child.stdout.take().expect("piped"), child, Arc::clone(&log), self.news.clone(), tell));
+        let reading =
+            tokio::spawn(read(child.stdout.take().expect("piped"), child, Arc::clone(&log), self.news.clone(), tell));
         self.replicas.push(Replica { kind, pid, proxy, log, _child: Arc::new(AbortOnDropHandle::new(reading)), ended });
         self.until(&format!("{pod} says hello"), Duration::from_secs(30), |fleet| {
             assert!(fleet.replicas[number].runs(), "{pod} has ended; its log is {}/{pod}.err", fleet.scratch.display());
@@ -239,7 +238,11 @@ impl Fleet {
             }
         };
         if tokio::time::timeout(limit, waiting).await.is_err() {
-            panic!("not within {limit:?}: {what}. The replicas' logs are in {}\n{}", self.scratch.display(), self.state());
+            panic!(
+                "not within {limit:?}: {what}. The replicas' logs are in {}\n{}",
+                self.scratch.display(),
+                self.state()
+            );
         }
     }
 

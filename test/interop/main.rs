@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Without these the tests say that they are skipped. `hack/compare` runs the comparison.
-
-#![allow(clippy::missing_panics_doc, missing_docs, reason = "a test")]
+#![allow(missing_docs, unreachable_pub, reason = "a test")]
+#![allow(clippy::pedantic, reason = "a test reads best short")]
 
 mod cluster;
 mod compare;
@@ -37,7 +37,9 @@ pub(crate) fn kubeconfig() -> Option<PathBuf> {
         None
     };
     let Some(kubeconfig) = std::env::var_os("LEASEHOLD_E2E_KUBECONFIG") else {
-        return skip("LEASEHOLD_E2E_KUBECONFIG is not set: it names the kubeconfig of an API server (hack/apiserver/up starts one)");
+        return skip(
+            "LEASEHOLD_E2E_KUBECONFIG is not set: it names the kubeconfig of an API server (hack/apiserver/up starts one)",
+        );
     };
     if !go_programs().join("elector-0.32").exists() {
         return skip("client-go's electors are not built: test/interop/build does");

@@ -12,8 +12,8 @@
 //! The first replica up takes what is free; those that start together share, since whoever holds some waits a little.
 //!
 //! # Layout of the module
-//! [`core`] decides (no clock, no input or output: it can be simulated and read alone), with one file for
-//! [`slot`]s (one per bucket) and one for the [`layout`] Lease; [`run`] carries out what was decided.
+//! `core` decides (no clock, no input or output: it can be simulated and read alone), with one file for
+//! `slot`s (one per bucket) and one for the `layout` Lease; `run` carries out what was decided.
 
 mod core;
 mod layout;

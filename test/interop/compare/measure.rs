@@ -122,7 +122,6 @@ pub(crate) async fn troubles(fleet: &mut Fleet, kind: Kind, plan: &Plan) -> Meas
     Measured { kind, requests: None, handover, takeover, hole, slow: slow.longest_overlap(kind, kind) }
 }
 
-
 /// From `from` to `to`, in seconds.
 fn seconds(from: u64, to: u64) -> f64 {
     if to >= from { (to - from) as f64 / 1e9 } else { (from - to) as f64 / -1e9 }

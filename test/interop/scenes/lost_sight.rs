@@ -41,7 +41,11 @@ async fn holed(fleet: &mut crate::fleet::Fleet, holder: usize, next: usize, wait
     super::lease(fleet, &fleet.buckets[0], "renewed", |l| renewals(l) != renewals(&first)).await;
     fleet.replicas[holder].hole(true);
     fleet.until_all_act(&[next], wait + SLACK).await;
-    fleet.until("the one in the hole has stopped", T.retry + T.renew * 2 + SLACK, |f| f.replicas[holder].log().acting() == 0).await;
+    fleet
+        .until("the one in the hole has stopped", T.retry + T.renew * 2 + SLACK, |f| {
+            f.replicas[holder].log().acting() == 0
+        })
+        .await;
     // What it sees after the hole is a bucket that another holds.
     fleet.replicas[holder].hole(false);
     let now = super::lease(fleet, &fleet.buckets[0], "held by the next", |l| super::holder(l) != before).await;

@@ -83,6 +83,7 @@ pub(crate) use with_both;
 /// No two replicas of leasehold acted on one bucket at a time.
 #[track_caller]
 fn assert_one_at_a_time(fleet: &Fleet) {
-    let of_ours: Vec<_> = fleet.overlaps().into_iter().filter(|(a, b, ..)| (*a, *b) == (Kind::Rust, Kind::Rust)).collect();
+    let of_ours: Vec<_> =
+        fleet.overlaps().into_iter().filter(|(a, b, ..)| (*a, *b) == (Kind::Rust, Kind::Rust)).collect();
     assert!(of_ours.is_empty(), "two replicas of leasehold on one bucket: {of_ours:#?}");
 }
