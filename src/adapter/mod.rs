@@ -41,7 +41,7 @@
 //! }
 //! ```
 //!
-//! The pieces: [`env`] reads the environment, [`sink`] delivers, [`Runtime`] puts a process together and runs it,
+//! The pieces: [`mod@env`] reads the environment, [`sink`] delivers, [`Runtime`] puts a process together and runs it,
 //! [`report`] is what a replica tells the judge of a fleet.
 //!
 //! # Guarantees

@@ -4,7 +4,7 @@
 //! `namespace/name`, and [`BucketSet::owner`] says which bucket has a key. Everything here is a pure function of its
 //! arguments: no clock, no network, no state.
 //!
-//! | [`Hash`] | what decides | what a change of N moves | up to |
+//! | [`Hash`](enum@Hash) | what decides | what a change of N moves | up to |
 //! | --- | --- | --- | --- |
 //! | [`Hash::Knative`] | the bucket's *name* and the key, as `knative.dev/pkg/hash` has it | nearly every key, since a Lease's name says N | 2,048 |
 //! | [`Hash::Ring`] | the bucket's *ordinal* and the key, on a hash ring | about 1 key in N + 1, always to or from the bucket that came or went | 65,536 |

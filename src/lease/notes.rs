@@ -146,7 +146,7 @@ pub struct Cut {
     pub prefix: String,
 }
 
-/// [`Hash`] as it is written.
+/// [`Hash`](enum@Hash) as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HashName {
