@@ -32,7 +32,7 @@ pub enum SinkError {
     Client(#[source] reqwest::Error),
 }
 
-/// What [`Sink::send_all`] did.
+/// What [`Sink::send_all`](super::Sink::send_all) did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sent {
     /// Events that the sink took.
@@ -48,7 +48,7 @@ impl Sent {
     }
 }
 
-/// Why [`Sink::send_all`] stopped early. A checkpoint must not pass the event at which it did.
+/// Why [`Sink::send_all`](super::Sink::send_all) stopped early. A checkpoint must not pass the event at which it did.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendAllError {
