@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A namespace of its own in the cluster of a kubeconfig.
-pub struct Cluster {
+pub(crate) struct Cluster {
     /// The file.
-    pub kubeconfig: PathBuf,
+    pub(crate) kubeconfig: PathBuf,
     /// The namespace.
-    pub namespace: String,
+    pub(crate) namespace: String,
     /// `host:port` of the server, as it stands in the kubeconfig.
-    pub server: String,
+    pub(crate) server: String,
     client: kube::Client,
 }
 
 impl Cluster {
     /// Makes the namespace.
-    pub async fn new(kubeconfig: &Path) -> Self {
+    pub(crate) async fn new(kubeconfig: &Path) -> Self {
         // An error only means that there is one already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let parsed = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
@@ -40,7 +40,7 @@ impl Cluster {
     }
 
     /// The Lease `name`, as the server gives it.
-    pub async fn lease(&self, name: &str) -> Option<Value> {
+    pub(crate) async fn lease(&self, name: &str) -> Option<Value> {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{name}", self.namespace);
         match self.client.request::<Value>(http::Request::get(path).body(Vec::new()).expect("a request")).await {
             Ok(lease) => Some(lease),
@@ -50,7 +50,7 @@ impl Cluster {
     }
 
     /// Requests for Leases since the server's start, by verb.
-    pub async fn requests(&self) -> BTreeMap<String, u64> {
+    pub(crate) async fn requests(&self) -> BTreeMap<String, u64> {
         let request = http::Request::get("/metrics").body(Vec::new()).expect("a request");
         let text = self.client.request_text(request).await.expect("/metrics");
         let mut requests = BTreeMap::new();
@@ -70,7 +70,7 @@ impl Cluster {
     }
 
     /// Takes the namespace away, as far as a server without a controller for namespaces can.
-    pub async fn close(&self) {
+    pub(crate) async fn close(&self) {
         let leases = Api::<Lease>::namespaced(self.client.clone(), &self.namespace);
         let _ = leases.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
         let namespaces = Api::<Namespace>::all(self.client.clone());
@@ -79,10 +79,14 @@ impl Cluster {
 }
 
 /// A point in time of a Lease's spec, in nanoseconds of CLOCK_BOOTTIME (all replicas of a test share one machine).
-pub fn at(lease: &Value, field: &str) -> Option<u64> {
+pub(crate) fn at(lease: &Value, field: &str) -> Option<u64> {
     use leasehold::clock::{Boottime, Clock};
     let then: jiff::Timestamp = lease["spec"][field].as_str()?.parse().ok()?;
-    let (wall, boot) = (Boottime.wall(), Boottime.now());
-    let ago = wall.duration_since(then).as_nanos();
-    u64::try_from(i128::from(boot.as_nanos()) - ago).ok()
+    // The two clocks are not read at once, and on a busy machine much may lie between: the closest of some tries.
+    let tries = (0..20).map(|_| {
+        let (before, wall, after) = (Boottime.now(), Boottime.wall(), Boottime.now());
+        (after.since(before), i128::from(before.as_nanos()) - wall.duration_since(then).as_nanos())
+    });
+    let (_, at) = tries.min_by_key(|(apart, _)| *apart)?;
+    u64::try_from(at).ok()
 }

@@ -15,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// What a replica is built on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// This crate.
     Rust,
     /// client-go 0.20.2.
@@ -26,7 +26,7 @@ pub enum Kind {
 
 impl Kind {
     /// For tables.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Rust => "leasehold",
             Self::Go20 => "client-go 0.20.2",
@@ -35,7 +35,7 @@ impl Kind {
     }
 
     /// Whether client-go decides.
-    pub fn is_go(self) -> bool {
+    pub(crate) fn is_go(self) -> bool {
         self != Self::Rust
     }
 
@@ -55,27 +55,27 @@ impl Kind {
 
 /// The three durations of an election, and for how long work goes on that is asked to end.
 #[derive(Debug, Clone, Copy)]
-pub struct Timing {
-    pub lease: Duration,
-    pub renew: Duration,
-    pub retry: Duration,
-    pub linger: Duration,
+pub(crate) struct Timing {
+    pub(crate) lease: Duration,
+    pub(crate) renew: Duration,
+    pub(crate) retry: Duration,
+    pub(crate) linger: Duration,
 }
 
 impl Timing {
     /// Short, for tests.
-    pub const SHORT: Self = Self::of(4_000, 3_000, 500);
+    pub(crate) const SHORT: Self = Self::of(4_000, 3_000, 500);
     /// What most of Kubernetes runs with.
-    pub const USUAL: Self = Self::of(15_000, 10_000, 2_000);
+    pub(crate) const USUAL: Self = Self::of(15_000, 10_000, 2_000);
 
     /// In milliseconds.
-    pub const fn of(lease: u64, renew: u64, retry: u64) -> Self {
+    pub(crate) const fn of(lease: u64, renew: u64, retry: u64) -> Self {
         let ms = Duration::from_millis;
         Self { lease: ms(lease), renew: ms(renew), retry: ms(retry), linger: Duration::ZERO }
     }
 
     /// With work that takes so long to end.
-    pub const fn lingering(self, linger: Duration) -> Self {
+    pub(crate) const fn lingering(self, linger: Duration) -> Self {
         Self { linger, ..self }
     }
 
@@ -86,8 +86,8 @@ impl Timing {
 }
 
 /// One process.
-pub struct Replica {
-    pub kind: Kind,
+pub(crate) struct Replica {
+    pub(crate) kind: Kind,
     pid: Pid,
     proxy: Proxy,
     log: Arc<Mutex<Log>>,
@@ -98,22 +98,22 @@ pub struct Replica {
 
 impl Replica {
     /// What it has said until now.
-    pub fn log(&self) -> MutexGuard<'_, Log> {
+    pub(crate) fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().expect("no panic while it is held")
     }
 
     /// Its identity in Leases; empty before it has begun.
-    pub fn identity(&self) -> String {
+    pub(crate) fn identity(&self) -> String {
         self.log().identity.clone().unwrap_or_default()
     }
 
     /// Whether the process runs.
-    pub fn runs(&self) -> bool {
+    pub(crate) fn runs(&self) -> bool {
         !*self.ended.borrow()
     }
 
     /// Sends it a signal, if it runs.
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         // The child is waited for by the task that sets `ended`, so for the blink between the pid is not in use again.
         if self.runs() {
             let _ = kill_process(self.pid, signal);
@@ -121,12 +121,12 @@ impl Replica {
     }
 
     /// Its way to the API server becomes a black hole, or is none any more.
-    pub fn hole(&self, hole: bool) {
+    pub(crate) fn hole(&self, hole: bool) {
         self.proxy.hole(hole);
     }
 
     /// Ends it by `signal` and waits for that.
-    pub async fn end(&self, signal: Signal) {
+    pub(crate) async fn end(&self, signal: Signal) {
         self.signal(signal);
         let mut ended = self.ended.clone();
         tokio::time::timeout(Duration::from_secs(60), ended.wait_for(|e| *e)).await.expect("it ends").expect("told");
@@ -134,19 +134,19 @@ impl Replica {
 }
 
 /// Replicas on one set of Leases.
-pub struct Fleet {
-    pub cluster: Arc<Cluster>,
-    pub component: String,
+pub(crate) struct Fleet {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) component: String,
     /// The names of the bucket Leases.
-    pub buckets: Vec<String>,
-    pub replicas: Vec<Replica>,
+    pub(crate) buckets: Vec<String>,
+    pub(crate) replicas: Vec<Replica>,
     scratch: PathBuf,
     news: watch::Sender<()>,
 }
 
 impl Fleet {
     /// Nobody yet, for `buckets` buckets.
-    pub fn new(cluster: &Arc<Cluster>, component: &str, buckets: usize) -> Self {
+    pub(crate) fn new(cluster: &Arc<Cluster>, component: &str, buckets: usize) -> Self {
         let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&cluster.namespace).join(component);
         std::fs::create_dir_all(&scratch).expect("a folder for what the replicas say");
         Self {
@@ -160,7 +160,7 @@ impl Fleet {
     }
 
     /// `leasehold init`: a person's word that nothing runs.
-    pub async fn init(&self, timing: Timing) {
+    pub(crate) async fn init(&self, timing: Timing) {
         let mut init = Command::new(env!("CARGO_BIN_EXE_leasehold"));
         init.args(["init", "--queue", "adapter", "--component", &self.component]);
         self.environment(&mut init, timing, &self.cluster.kubeconfig);
@@ -187,7 +187,7 @@ impl Fleet {
     }
 
     /// Starts a replica and waits until it runs; its number.
-    pub async fn start(&mut self, kind: Kind, timing: Timing) -> usize {
+    pub(crate) async fn start(&mut self, kind: Kind, timing: Timing) -> usize {
         let number = self.replicas.len();
         let pod = format!("{}-{number}", if kind.is_go() { "go" } else { "rust" });
         let proxy = Proxy::to(&self.cluster.server).await;
@@ -229,7 +229,7 @@ impl Fleet {
     }
 
     /// Waits until `holds`. What does not come in `limit` fails the test.
-    pub async fn until(&self, what: &str, limit: Duration, mut holds: impl FnMut(&Self) -> bool) {
+    pub(crate) async fn until(&self, what: &str, limit: Duration, mut holds: impl FnMut(&Self) -> bool) {
         let mut news = self.news.subscribe();
         let waiting = async {
             while !holds(self) {
@@ -247,7 +247,7 @@ impl Fleet {
     }
 
     /// Waits until each bucket is acted on by one of `replicas`.
-    pub async fn until_all_act(&self, replicas: &[usize], limit: Duration) {
+    pub(crate) async fn until_all_act(&self, replicas: &[usize], limit: Duration) {
         self.until(&format!("{replicas:?} act on every bucket"), limit, |f| {
             f.buckets.iter().all(|b| replicas.iter().any(|&r| f.replicas[r].log().acts_on(b)))
         })
@@ -255,18 +255,18 @@ impl Fleet {
     }
 
     /// The replica that acts on most buckets, of those that run.
-    pub fn busiest(&self) -> usize {
+    pub(crate) fn busiest(&self) -> usize {
         let running = (0..self.replicas.len()).filter(|&r| self.replicas[r].runs());
         running.max_by_key(|&r| self.replicas[r].log().acting()).expect("a replica")
     }
 
     /// The replicas that run.
-    pub fn running(&self) -> Vec<usize> {
+    pub(crate) fn running(&self) -> Vec<usize> {
         (0..self.replicas.len()).filter(|&r| self.replicas[r].runs()).collect()
     }
 
     /// Every two stretches of acting of two processes that overlapped, with their kinds.
-    pub fn overlaps(&self) -> Vec<(Kind, Kind, Term, Duration)> {
+    pub(crate) fn overlaps(&self) -> Vec<(Kind, Kind, Term, Duration)> {
         let logs: Vec<(Kind, Log)> = self.replicas.iter().map(|r| (r.kind, r.log().clone())).collect();
         let mut found = Vec::new();
         for (i, (kind, log)) in logs.iter().enumerate() {
@@ -283,7 +283,7 @@ impl Fleet {
     }
 
     /// The longest time in which two acted on a bucket, of a replica of `one` and one of `other`.
-    pub fn longest_overlap(&self, one: Kind, other: Kind) -> Duration {
+    pub(crate) fn longest_overlap(&self, one: Kind, other: Kind) -> Duration {
         let of_these = |(a, b, _, both)| ((a, b) == (one.min(other), one.max(other))).then_some(both);
         self.overlaps().into_iter().filter_map(of_these).max().unwrap_or_default()
     }

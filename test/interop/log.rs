@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// A line of a replica; elector.go has the list.
 #[derive(Debug, Deserialize)]
-pub struct Line {
+pub(crate) struct Line {
     event: String,
     identity: Option<String>,
     bucket: Option<String>,
@@ -14,17 +14,17 @@ pub struct Line {
 
 /// One stretch of acting on a bucket, from the first to the last act. CLOCK_BOOTTIME in nanoseconds.
 #[derive(Debug, Clone)]
-pub struct Term {
-    pub bucket: String,
-    pub from: u64,
-    pub until: u64,
+pub(crate) struct Term {
+    pub(crate) bucket: String,
+    pub(crate) from: u64,
+    pub(crate) until: u64,
     /// It has neither been stopped nor has its process ended.
-    pub open: bool,
+    pub(crate) open: bool,
 }
 
 impl Term {
     /// For how long both acted.
-    pub fn overlap(&self, other: &Self) -> Duration {
+    pub(crate) fn overlap(&self, other: &Self) -> Duration {
         if self.bucket != other.bucket {
             return Duration::ZERO;
         }
@@ -34,16 +34,16 @@ impl Term {
 
 /// All that one process has said.
 #[derive(Debug, Default, Clone)]
-pub struct Log {
+pub(crate) struct Log {
     /// Its identity, once it runs.
-    pub identity: Option<String>,
+    pub(crate) identity: Option<String>,
     /// Its stretches of acting, in the order of their beginnings.
-    pub terms: Vec<Term>,
+    pub(crate) terms: Vec<Term>,
 }
 
 impl Log {
     /// One more line. Others than of JSON are for people.
-    pub fn add(&mut self, text: &str) {
+    pub(crate) fn add(&mut self, text: &str) {
         let Ok(line) = serde_json::from_str::<Line>(text) else { return };
         if line.event == "hello" {
             self.identity = line.identity;
@@ -61,24 +61,24 @@ impl Log {
     }
 
     /// The process has ended.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         for term in &mut self.terms {
             term.open = false;
         }
     }
 
     /// The stretches of acting on `bucket`.
-    pub fn of<'a>(&'a self, bucket: &'a str) -> impl DoubleEndedIterator<Item = &'a Term> {
+    pub(crate) fn of<'a>(&'a self, bucket: &'a str) -> impl DoubleEndedIterator<Item = &'a Term> {
         self.terms.iter().filter(move |t| t.bucket == bucket)
     }
 
     /// Whether it acts on `bucket` now.
-    pub fn acts_on(&self, bucket: &str) -> bool {
+    pub(crate) fn acts_on(&self, bucket: &str) -> bool {
         self.of(bucket).any(|t| t.open)
     }
 
     /// How many buckets it acts on now.
-    pub fn acting(&self) -> usize {
+    pub(crate) fn acting(&self) -> usize {
         self.terms.iter().filter(|t| t.open).count()
     }
 }

@@ -7,16 +7,16 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 /// Passes bytes on between clients and one server.
-pub struct Proxy {
+pub(crate) struct Proxy {
     /// `host:port` for the clients.
-    pub address: String,
+    pub(crate) address: String,
     hole: watch::Sender<bool>,
     _accepting: AbortOnDropHandle<()>,
 }
 
 impl Proxy {
     /// A proxy to `server` on a free port of loopback.
-    pub async fn to(server: &str) -> Self {
+    pub(crate) async fn to(server: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address").to_string();
         let (hole, holes) = watch::channel(false);
@@ -25,7 +25,7 @@ impl Proxy {
     }
 
     /// From now on nothing comes through, in either direction; or what waited does.
-    pub fn hole(&self, hole: bool) {
+    pub(crate) fn hole(&self, hole: bool) {
         self.hole.send_replace(hole);
     }
 }
