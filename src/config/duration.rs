@@ -40,6 +40,12 @@ pub enum DurationError {
         /// The whole text.
         text: String,
     },
+    /// Below zero, where that makes no sense. Ours: Go reads it.
+    #[error("duration {} must not be negative", quote::time(.text))]
+    Negative {
+        /// The whole text.
+        text: String,
+    },
 }
 
 /// 2^63: one more than the largest duration, and the magnitude of the smallest.
@@ -75,10 +81,10 @@ pub fn parse(text: &str) -> Result<i64, DurationError> {
 /// Reads a duration that cannot be negative: for command lines and for values of our own.
 ///
 /// # Errors
-/// [`DurationError`]; a negative duration is [`DurationError::Invalid`].
+/// [`DurationError`].
 pub fn parse_positive(text: &str) -> Result<Duration, DurationError> {
     let nanos = parse(text)?;
-    u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| DurationError::Invalid { text: text.to_owned() })
+    u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| DurationError::Negative { text: text.to_owned() })
 }
 
 /// One number with its unit at the head of `rest`: its nanoseconds and what follows.
@@ -238,7 +244,7 @@ mod tests {
     #[test]
     fn a_negative_duration_is_not_positive() {
         assert_eq!(parse_positive("1m30s"), Ok(Duration::from_secs(90)));
-        assert_eq!(parse_positive("-1s"), Err(DurationError::Invalid { text: "-1s".into() }));
+        assert_eq!(parse_positive("-1s"), Err(DurationError::Negative { text: "-1s".into() }));
         assert_eq!(parse_positive("-0s"), Ok(Duration::ZERO));
     }
 
