@@ -9,7 +9,8 @@
 //! # Caveats
 //! A reader that stops reading costs memory. It is a tool for tests and laptops, switched on by hand.
 //!
-//! A reader that goes away ends the report, once said in the log; the replica goes on.
+//! A reader that goes away ends the report, once said in the log. What becomes of the replica is its owner's affair
+//! ([`Reporter::gone`]): one of a fleet ends with its fleet.
 
 use super::report::Line;
 use crate::clock::SharedClock;
@@ -82,6 +83,20 @@ impl Reporter {
             self.shared.flush(&mut behind);
             if behind.as_ref().is_some_and(|b| !b.is_empty()) {
                 self.shared.more.notify_one();
+            }
+        }
+    }
+
+    /// Resolves when the reader has hung up, or its process has died. Cancel-safe.
+    pub async fn gone(&self) {
+        // The reader never writes: what can be read is its end.
+        let mut byte = [0];
+        loop {
+            let readable = self.shared.stream.readable().await;
+            match readable.and_then(|()| self.shared.stream.try_read(&mut byte)) {
+                Ok(1..) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(0) | Err(_) => return,
             }
         }
     }
@@ -299,6 +314,15 @@ mod tests {
         }
         assert!(reporter.shared.behind().is_none(), "lines are kept for a reader that will never come");
         reporter.finish().await;
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_there_is_not_gone_and_one_that_has_hung_up_is() {
+        let (reporter, stream) = pair().await;
+        reporter.observe(&notice(0));
+        assert!(tokio::time::timeout(Duration::from_millis(50), reporter.gone()).await.is_err());
+        drop(stream);
+        tokio::time::timeout(Duration::from_secs(60), reporter.gone()).await.unwrap();
     }
 
     #[tokio::test]

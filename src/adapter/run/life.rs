@@ -146,6 +146,17 @@ impl Ready {
         let stop = health.stop.clone();
         let second = CancellationToken::new();
         let _signals = AbortOnDropHandle::new(tokio::spawn(heed(signals, stop.clone(), second.clone(), at_once)));
+        // A fleet that was killed must leave no replica behind.
+        let _fleet = reporter.clone().map(|reporter| {
+            let stop = stop.clone();
+            AbortOnDropHandle::new(tokio::spawn(async move {
+                reporter.gone().await;
+                if !stop.is_cancelled() {
+                    tracing::error!("whoever read the report of LEASEHOLD_REPORT is gone: stopping");
+                    stop.cancel();
+                }
+            }))
+        });
         let beside = CancellationToken::new();
         let beside_tasks: Vec<_> =
             alongside.into_iter().map(|task| AbortOnDropHandle::new(tokio::spawn(task(beside.clone())))).collect();
