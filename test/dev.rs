@@ -47,14 +47,26 @@ fn replicas_end_with_a_fleet_that_was_killed() {
     let mut fleet = Ends(
         Command::new(env!("CARGO_BIN_EXE_leasehold"))
             // Short durations: a replica whose API server is gone gives up after its lease-duration.
-            .args(["dev", "--for", "10m", "--lease-duration", "3s", "--renew-deadline", "2s", "--retry-period", "400ms"])
+            .args([
+                "dev",
+                "--for",
+                "10m",
+                "--lease-duration",
+                "3s",
+                "--renew-deadline",
+                "2s",
+                "--retry-period",
+                "400ms",
+            ])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("it starts"),
     );
     let mut told = BufReader::new(fleet.0.stdout.take().expect("piped")).lines();
-    told.find(|line| line.as_ref().is_ok_and(|l| l.contains("every bucket is held"))).expect("it starts").expect("text");
+    told.find(|line| line.as_ref().is_ok_and(|l| l.contains("every bucket is held")))
+        .expect("it starts")
+        .expect("text");
     let replicas = children(fleet.0.id());
     assert_eq!(replicas.len(), 3);
     fleet.0.kill().expect("it runs");

@@ -107,17 +107,17 @@ fn mixed(bencher: Bencher<'_, '_>, hash: Hash, buckets: u32, held: bool) {
 mod hit {
     use super::*;
 
-    #[divan::bench(args = BUCKETS)]
+    #[divan::bench(args = BUCKETS, sample_size = 1_024)]
     fn knative_hot(bencher: Bencher<'_, '_>, buckets: u32) {
         hot(bencher, Hash::Knative, buckets, true);
     }
 
-    #[divan::bench(args = BUCKETS)]
+    #[divan::bench(args = BUCKETS, sample_size = 1_024)]
     fn ring_hot(bencher: Bencher<'_, '_>, buckets: u32) {
         hot(bencher, Hash::Ring, buckets, true);
     }
 
-    #[divan::bench(args = BUCKETS)]
+    #[divan::bench(args = BUCKETS, sample_size = 1_024)]
     fn ring_mixed(bencher: Bencher<'_, '_>, buckets: u32) {
         mixed(bencher, Hash::Ring, buckets, true);
     }
@@ -127,17 +127,17 @@ mod hit {
 mod miss {
     use super::*;
 
-    #[divan::bench(args = BUCKETS)]
+    #[divan::bench(args = BUCKETS, sample_size = 1_024)]
     fn knative_hot(bencher: Bencher<'_, '_>, buckets: u32) {
         hot(bencher, Hash::Knative, buckets, false);
     }
 
-    #[divan::bench(args = BUCKETS)]
+    #[divan::bench(args = BUCKETS, sample_size = 1_024)]
     fn ring_hot(bencher: Bencher<'_, '_>, buckets: u32) {
         hot(bencher, Hash::Ring, buckets, false);
     }
 
-    #[divan::bench(args = BUCKETS)]
+    #[divan::bench(args = BUCKETS, sample_size = 1_024)]
     fn ring_mixed(bencher: Bencher<'_, '_>, buckets: u32) {
         mixed(bencher, Hash::Ring, buckets, false);
     }
@@ -162,17 +162,17 @@ mod threads {
         });
     }
 
-    #[divan::bench(threads = THREADS)]
+    #[divan::bench(threads = THREADS, sample_size = 1_024)]
     fn hit_one_bucket(bencher: Bencher<'_, '_>) {
         each(bencher, true, true);
     }
 
-    #[divan::bench(threads = THREADS)]
+    #[divan::bench(threads = THREADS, sample_size = 1_024)]
     fn hit_many(bencher: Bencher<'_, '_>) {
         each(bencher, true, false);
     }
 
-    #[divan::bench(threads = THREADS)]
+    #[divan::bench(threads = THREADS, sample_size = 1_024)]
     fn miss(bencher: Bencher<'_, '_>) {
         each(bencher, false, true);
     }
@@ -182,14 +182,14 @@ mod threads {
 mod parts {
     use super::*;
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1_024)]
     fn guard_of_a_term(bencher: Bencher<'_, '_>) {
         let replica = Replica::new(Hash::Knative, 10);
         let term = replica.leadership.terms().swap_remove(0);
         bencher.bench_local(|| black_box(&term).guard());
     }
 
-    #[divan::bench]
+    #[divan::bench(sample_size = 1_024)]
     fn clock() -> leasehold::clock::Instant {
         Boottime.now()
     }
