@@ -22,6 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// What a replica has to be allowed, for messages.
+pub(crate) const GRANTS: &str = "get, list, watch, create and update on leases.coordination.k8s.io in this namespace";
+
 /// Makes a Kubernetes client with connections of its own, without retries and without a shared rate limit.
 pub trait Connect: Send + Sync + 'static {
     /// A client that shares no connection with any made before.
