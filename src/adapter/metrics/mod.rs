@@ -10,7 +10,7 @@ mod now;
 #[cfg(test)]
 mod tests;
 
-pub use now::Edits;
+pub use now::{ConfigCounts, Edits};
 pub(super) use now::Now;
 
 use super::sink::Outcome;

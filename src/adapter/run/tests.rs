@@ -144,7 +144,7 @@ impl Process {
             .strategy(Arc::new(AllMine { dies: elector_dies.clone() }))
             .signals(heard)
             .at_once(Arc::new(move || at_once.notify_one()))
-            .edits(Arc::new(|| (3, 1)));
+            .edits(Arc::new(|| crate::adapter::ConfigCounts { applied: 3, refused: 1, watch_failures: 0 }));
         let run = tokio::spawn(runtime.try_run(adapter));
         let (stream, _) = listener.accept().await.unwrap();
         std::fs::remove_file(path).unwrap();
