@@ -86,11 +86,7 @@ pub async fn wire(runtime: Runtime, available: bool) -> Result<Runtime, BoxError
     let status = watch.clone();
     let edits = Arc::new(move || {
         let status = status.status();
-        ConfigCounts {
-            applied: status.applied,
-            refused: status.refused,
-            watch_failures: status.watch_failures,
-        }
+        ConfigCounts { applied: status.applied, refused: status.refused, watch_failures: status.watch_failures }
     });
     // What was said of it until now is said anew by this.
     let shown: Status = runtime.shown().clone();

@@ -210,7 +210,12 @@ impl Manager {
     pub fn new(connect: Arc<dyn Connect>, namespace: &str, clock: SharedClock) -> Result<Self, BoxError> {
         let listeners = Arc::new(Listeners::default());
         let client = LeaseClient::new(connect, namespace, clock, listeners.clone())?;
-        let view = View { state: Mutex::default(), relist: Notify::new(), trouble: watch_channel::Sender::new(None), observer: Arc::clone(&listeners) };
+        let view = View {
+            state: Mutex::default(),
+            relist: Notify::new(),
+            trouble: watch_channel::Sender::new(None),
+            observer: Arc::clone(&listeners),
+        };
         Ok(Self(Arc::new(Inner {
             client,
             view: Arc::new(view),

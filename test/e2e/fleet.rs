@@ -260,7 +260,13 @@ impl Fleet {
             for other in &logs[i + 1..] {
                 for (a, b) in log.terms.iter().flat_map(|a| other.terms.iter().map(move |b| (a, b))) {
                     let both = Term::overlap(a, b);
-                    assert!(both.is_zero(), "two acted on {} for {both:?}: {:?} and {:?}", a.bucket, log.identity, other.identity);
+                    assert!(
+                        both.is_zero(),
+                        "two acted on {} for {both:?}: {:?} and {:?}",
+                        a.bucket,
+                        log.identity,
+                        other.identity
+                    );
                 }
             }
         }

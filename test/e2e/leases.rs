@@ -52,7 +52,10 @@ pub(crate) async fn facts(world: World) -> Verdict {
     let space = Space::new(world.shared().await?, "facts").await;
     let (all, one) = (space.leases(""), space.leases("one"));
     let chosen = "11111111-2222-3333-4444-555555555555";
-    let mut made = body("one", json!({ "holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z" }));
+    let mut made = body(
+        "one",
+        json!({ "holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z" }),
+    );
     made["metadata"]["uid"] = json!(chosen);
     made["metadata"]["labels"] = json!({ "mark": "x" });
     let (code, first) = space.request("POST", &all, Some(&made)).await;
@@ -62,7 +65,11 @@ pub(crate) async fn facts(world: World) -> Verdict {
     assert_eq!(space.request("POST", &all, Some(&made)).await.0, 409, "a second POST of the name");
 
     let (code, same) = space.request("PUT", &one, Some(&first)).await;
-    assert_eq!((code, version(&same)), (200, (uid.clone(), rv.clone())), "an identical PUT leaves the version as it was");
+    assert_eq!(
+        (code, version(&same)),
+        (200, (uid.clone(), rv.clone())),
+        "an identical PUT leaves the version as it was"
+    );
 
     let mut bare = first.clone();
     bare["metadata"].as_object_mut().expect("metadata").remove("resourceVersion");
@@ -126,7 +133,10 @@ pub(crate) async fn paths(world: World) -> Verdict {
     assert_eq!((taken.spec.holder.as_str(), taken.spec.transitions, taken.uid == made.uid), ("me_1", 1, true));
     assert!(taken.vouched().is_some() && taken.revision > made.revision);
     let late = Draft::take(&made, "other_1", LEASE, &layout(), now());
-    assert!(matches!(leases.replace(&late, BOUND).await, Err(Failure::Conflict(_))), "another take on the same version");
+    assert!(
+        matches!(leases.replace(&late, BOUND).await, Err(Failure::Conflict(_))),
+        "another take on the same version"
+    );
 
     // A renewal is later than the one before, also on a clock that stands still.
     let renewed = leases.replace(&Draft::renew(&taken, LEASE, &layout(), None, times), BOUND).await.expect("renewed");
@@ -138,7 +148,8 @@ pub(crate) async fn paths(world: World) -> Verdict {
 
     let released = leases.replace(&Draft::release(&renewed, LEASE, None, now()), BOUND).await.expect("released");
     assert!(released.released().is_some() && released.spec.duration == Some(1), "{released:?}");
-    let again = leases.replace(&Draft::take(&released, "other_1", LEASE, &layout(), now()), BOUND).await.expect("taken");
+    let again =
+        leases.replace(&Draft::take(&released, "other_1", LEASE, &layout(), now()), BOUND).await.expect("taken");
     assert_eq!((again.spec.transitions, again.released().is_none()), (2, true));
 
     assert!(matches!(leases.delete(&released, BOUND).await, Err(Failure::Conflict(_))), "on an old version");

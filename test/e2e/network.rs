@@ -36,7 +36,12 @@ pub(crate) async fn cut(world: World) -> Verdict {
             replica.proxy.cut();
             until("a watch is begun anew", SLACK, async || replica.requests("watch").await > watches).await;
             until("it stands", SLACK, async || replica.says("watch").await.is_none()).await;
-            assert_eq!(watches_and_lists(replica).await.1, lists, "it resumes, and does not list:\n{}", replica.written());
+            assert_eq!(
+                watches_and_lists(replica).await.1,
+                lists,
+                "it resumes, and does not list:\n{}",
+                replica.written()
+            );
         }
         fleet.renewed_for(T.retry).await;
     }
@@ -98,7 +103,8 @@ pub(crate) async fn black_hole(world: World) -> Verdict {
 /// etcd forgets all revisions but the last.
 async fn compact(server: &Server) {
     let etcd = server.etcd();
-    let (code, answer) = plain::request(&etcd, "POST", "/v3/kv/range", r#"{"key":"YQ=="}"#).await.expect("etcd answers");
+    let (code, answer) =
+        plain::request(&etcd, "POST", "/v3/kv/range", r#"{"key":"YQ=="}"#).await.expect("etcd answers");
     assert_eq!(code, 200, "{answer}");
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
     let revision = answer["header"]["revision"].as_str().expect("a revision").to_owned();
@@ -140,7 +146,11 @@ pub(crate) async fn compaction(world: World) -> Verdict {
     until("it sees again", SLACK, async || replica.says("watch").await.is_none()).await;
     fleet.renewed_for(T.lease).await;
     let (watched, listed) = watches_and_lists(replica).await;
-    assert!(listed - lists <= 2.0 && watched - watches <= 6.0, "{listed} lists, {watched} watches:\n{}", replica.written());
+    assert!(
+        listed - lists <= 2.0 && watched - watches <= 6.0,
+        "{listed} lists, {watched} watches:\n{}",
+        replica.written()
+    );
     fleet.assert_nothing_lost().await;
     hands_over(&fleet).await;
     fleet.close().await;

@@ -74,7 +74,12 @@ impl Server {
         let mut reaper = Command::new("sh");
         // In a group of its own: an interrupt from the terminal ends this process, and the reaper ends the server.
         reaper.args(["-c", r#"cat > /dev/null; exec "$0" "$1""#]).process_group(0);
-        reaper.arg(repository().join("hack/apiserver/down")).arg(&kubeconfig).env("GRACE", "0").stdin(Stdio::piped()).stderr(Stdio::null());
+        reaper
+            .arg(repository().join("hack/apiserver/down"))
+            .arg(&kubeconfig)
+            .env("GRACE", "0")
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = reaper.spawn().expect("a shell can be run");
         let stdin = child.stdin.take().expect("piped");
         Self { kubeconfig, reaper: Some(Mutex::new(Some(Reaper { child, stdin }))) }

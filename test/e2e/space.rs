@@ -73,7 +73,8 @@ impl Space {
         .expect("a RoleBinding");
         self.api::<RoleBinding>().create(&PostParams::default(), &binding).await.expect("a role binding");
         let path = format!("/api/v1/namespaces/{}/serviceaccounts/{USER}/token", self.namespace);
-        let body = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": { "audiences": [] } });
+        let body =
+            json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": { "audiences": [] } });
         let request = http::Request::post(path).header("content-type", "application/json");
         let request = request.body(body.to_string().into_bytes()).expect("a request");
         let answer: Value = self.client.request(request).await.expect("a token is made");
@@ -163,7 +164,9 @@ impl Space {
 
     /// The path of the Lease `name`, or of all where it is empty.
     pub(crate) fn leases(&self, name: &str) -> String {
-        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{name}", self.namespace).trim_end_matches('/').to_owned()
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/{name}", self.namespace)
+            .trim_end_matches('/')
+            .to_owned()
     }
 
     /// One request as the administrator: its status and what was answered.

@@ -23,8 +23,29 @@ pub(crate) async fn names(world: World) -> Verdict {
     let (longest, too_long) = ("a".repeat(253), "a".repeat(254));
     let long_label = format!("{}.b", "a".repeat(64));
     let names = [
-        "a", "0", "a-b", "a.b", "a.0-of-1", "A", "a_b", "-a", "a-", ".a", "a.", "a..b", "a.-b", "a b", "a/b", "ä", "", " ", "a\n",
-        "a:b", &longest, &too_long, &long_label,
+        "a",
+        "0",
+        "a-b",
+        "a.b",
+        "a.0-of-1",
+        "A",
+        "a_b",
+        "-a",
+        "a-",
+        ".a",
+        "a.",
+        "a..b",
+        "a.-b",
+        "a b",
+        "a/b",
+        "ä",
+        "",
+        " ",
+        "a\n",
+        "a:b",
+        &longest,
+        &too_long,
+        &long_label,
     ];
     for name in names {
         let ours = check_lease_name(name);
@@ -48,7 +69,8 @@ pub(crate) async fn names_before_any_request(world: World) -> Verdict {
         [(leasehold, vec!["init", "--queue", "adapter", "--component", &component]), (own, vec![crate::fleet::REPLICA])]
     {
         let mut command = Command::new(&program);
-        let config = r#"{"Buckets":2,"LeaseDuration":15000000000,"RenewDeadline":10000000000,"RetryPeriod":2000000000}"#;
+        let config =
+            r#"{"Buckets":2,"LeaseDuration":15000000000,"RenewDeadline":10000000000,"RetryPeriod":2000000000}"#;
         command.args(&arguments).env("KUBECONFIG", &kubeconfig).env("SYSTEM_NAMESPACE", &space.namespace);
         command.env("K_LEADER_ELECTION_CONFIG", config).env("INTEROP_COMPONENT", &component);
         command.env("LEASEHOLD_PROBE_PORT", "0").env("LEASEHOLD_METRICS_PORT", "0").stdin(Stdio::null());

@@ -60,12 +60,7 @@ impl Proxy {
     }
 }
 
-async fn accept(
-    listener: TcpListener,
-    server: String,
-    weather: watch::Receiver<Weather>,
-    accepted: Arc<AtomicUsize>,
-) {
+async fn accept(listener: TcpListener, server: String, weather: watch::Receiver<Weather>, accepted: Arc<AtomicUsize>) {
     // Ends with the proxy: the connections are dropped with this set.
     let mut open = tokio::task::JoinSet::new();
     loop {

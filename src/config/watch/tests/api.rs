@@ -131,7 +131,9 @@ impl State {
             Mood::ForbidsWatches if !watch => {}
             Mood::Well => {}
             Mood::Hangs => return None,
-            Mood::Forbids | Mood::ForbidsWatches => return Some(whole(StatusCode::FORBIDDEN, &failure(StatusCode::FORBIDDEN, "Forbidden"))),
+            Mood::Forbids | Mood::ForbidsWatches => {
+                return Some(whole(StatusCode::FORBIDDEN, &failure(StatusCode::FORBIDDEN, "Forbidden")));
+            }
             Mood::Breaks => {
                 let code = StatusCode::INTERNAL_SERVER_ERROR;
                 return Some(whole(code, &failure(code, "InternalError")));

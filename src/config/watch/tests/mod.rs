@@ -70,7 +70,8 @@ async fn the_start_reads_the_config_map_or_has_the_defaults() {
 
 #[tokio::test(start_paused = true)]
 async fn a_bad_config_map_is_an_error_at_the_start_and_will_not_pass() {
-    let error = source(&ApiServer::new(Some(data([("lease-duration", "15")])))).start_patiently(|_| {}).await.unwrap_err();
+    let error =
+        source(&ApiServer::new(Some(data([("lease-duration", "15")])))).start_patiently(|_| {}).await.unwrap_err();
     assert!(!error.may_pass());
     assert_eq!(
         error.to_string(),
