@@ -113,7 +113,8 @@ impl Failure {
         match s.code {
             409 => Self::Conflict(message()),
             404 => Self::NotFound,
-            401 | 403 => Self::Forbidden(message()),
+            401 => Self::Forbidden(format!("this replica's credentials are not accepted (401 {})", s.message)),
+            403 => Self::Forbidden(message()),
             410 => Self::Gone(message()),
             429 => {
                 let after = s.details.as_ref().map_or(0, |d| d.retry_after_seconds).max(1);

@@ -8,7 +8,7 @@ use crate::proxy::Proxy;
 use crate::space::{Space, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -148,12 +148,18 @@ impl Fleet {
     /// Nobody yet; the ConfigMap is there, and the queue is open.
     pub(crate) async fn new(space: Space, buckets: usize, timing: Timing) -> Self {
         let fleet = Self::unopened(space, "acts", buckets, timing).await;
-        let mut init = Command::new(env!("CARGO_BIN_EXE_leasehold"));
-        init.args(["init", "--queue", "adapter", "--component", &fleet.component]);
-        fleet.environment(&mut init).env("KUBECONFIG", &fleet.kubeconfig);
-        let done = init.stdin(Stdio::null()).output().await.expect("leasehold starts");
-        assert!(done.status.success(), "leasehold init: {}", String::from_utf8_lossy(&done.stderr));
+        let (code, said) = fleet.init(&fleet.kubeconfig).await;
+        assert_eq!(code, Some(0), "leasehold init: {said}");
         fleet
+    }
+
+    /// `leasehold init`: its exit code, and what it says.
+    pub(crate) async fn init(&self, kubeconfig: &Path) -> (Option<i32>, String) {
+        let mut init = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        init.args(["init", "--queue", "adapter", "--component", &self.component]);
+        self.environment(&mut init).env("KUBECONFIG", kubeconfig).stdin(Stdio::null());
+        let done = init.output().await.expect("leasehold starts");
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
     }
 
     /// Nobody yet, and no Leases.

@@ -197,7 +197,7 @@ pub(crate) async fn a_write_that_changes_nothing_is_no_renewal(world: World) -> 
 /// its own name in it no holding.
 pub(crate) async fn a_lease_made_anew_is_a_loss(world: World) -> Verdict {
     let space = Space::new(world.shared().await?, "anew").await;
-    let mut fleet = Fleet::new(space, 1, Timing::SHORT).await;
+    let mut fleet = Fleet::new(space, 1, Timing::ROOMY).await;
     let one = fleet.start().await;
     fleet.all_acted_on(&[one], SLACK).await;
     let (name, replica) = (fleet.buckets[0].clone(), &fleet.replicas[one]);
@@ -216,12 +216,12 @@ pub(crate) async fn a_lease_made_anew_is_a_loss(world: World) -> Verdict {
     until("the term has ended", SLACK, async || replica.log().terms.iter().any(|t| !t.open)).await;
     let lost = replica.metric("leasehold_terms_ended_total", &[("reason", "lost")]).await;
     assert_eq!(lost, 1.0, "{}", replica.written());
-    fleet.all_acted_on(&[one], Timing::SHORT.lease + SLACK).await;
+    fleet.all_acted_on(&[one], Timing::ROOMY.lease + SLACK).await;
     let terms = replica.log().terms.clone();
     assert_eq!(terms.len(), 2);
     // Its own name, written by nobody it knows, is waited out like a stranger's.
     let waited = Duration::from_nanos(terms[1].from.saturating_sub(let_go));
-    assert!(waited >= Timing::SHORT.lease, "acted again {waited:?} after it could see");
+    assert!(waited >= Timing::ROOMY.lease, "acted again {waited:?} after it could see");
     assert_eq!(version(&fleet.lease(&name).await.expect("it stands")).0, version(&anew).0);
     fleet.close().await;
     Ok(())

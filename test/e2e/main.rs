@@ -36,7 +36,7 @@ use std::process::ExitCode;
 const SCENES: &[Scene] = scenes! {
     outage { server_stopped_and_started, server_hangs }
     chaos { pause, kill, restart, term, none }
-    rbac { list, get, create, update, watch, config_map_watch, config_map_list, config_map_get }
+    rbac { list, get, create, update, watch, config_map_watch, config_map_list, config_map_get, init }
     network { black_hole, compaction, cut, delay }
     leases {
         facts,
@@ -49,6 +49,8 @@ const SCENES: &[Scene] = scenes! {
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(fleet::REPLICA) {
+        // However the tests end, their replicas end with them. (Linux looks at the thread that started them: the main one.)
+        let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
         return replica::main();
     }
     // An error only means that there is one already.

@@ -50,8 +50,8 @@ async fn no_longer_said(replica: &Replica, topic: &str) {
 }
 
 /// A read and a write for each bucket in each retry-period (which is jittered down to three quarters), and the layout's.
-fn one_try_each() -> f64 {
-    let tries = Duration::from_secs(2).as_secs_f64() / (T.retry.as_secs_f64() * 0.75);
+fn one_try_each(timing: Timing) -> f64 {
+    let tries = Duration::from_secs(2).as_secs_f64() / (timing.retry.as_secs_f64() * 0.75);
     2.0 * tries.ceil() * (BUCKETS as f64 + 1.0)
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn update(world: World) -> Verdict {
     until("nothing is renewed, so nobody acts", T.renew + SLACK, stopped).await;
     for replica in &fleet.replicas {
         said(replica, "update", "forbidden").await;
-        asks_slowly(replica, "", one_try_each()).await;
+        asks_slowly(replica, "", one_try_each(T)).await;
     }
     fleet.give_back("update", "leases").await;
     fleet.all_acted_on(&[0, 1], T.lease + SLACK).await;
@@ -75,16 +75,16 @@ pub(crate) async fn update(world: World) -> Verdict {
 
 /// A take is judged by a read of the layout Lease: without it no term begins. What is held already needs none.
 pub(crate) async fn get(world: World) -> Verdict {
-    let fleet = two_replicas(world.shared().await?, "get", T).await?;
+    let fleet = two_replicas(world.shared().await?, "get", Timing::ROOMY).await?;
     let gone = fleet.busiest();
     let (stays, had) = (1 - gone, fleet.acting(1 - gone));
     fleet.take_away("get", "leases").await;
     fleet.replicas[gone].end(Signal::TERM).await;
     said(&fleet.replicas[stays], "get", "forbidden").await;
-    asks_slowly(&fleet.replicas[stays], "get", one_try_each()).await;
+    asks_slowly(&fleet.replicas[stays], "get", one_try_each(Timing::ROOMY)).await;
     assert_eq!(fleet.acting(stays), had, "it goes on with what it had, and acts on no more");
     fleet.give_back("get", "leases").await;
-    fleet.all_acted_on(&[stays], T.lease + SLACK).await;
+    fleet.all_acted_on(&[stays], Timing::ROOMY.lease + SLACK).await;
     no_longer_said(&fleet.replicas[stays], "forbidden").await;
     fleet.close().await;
     Ok(())
@@ -92,7 +92,7 @@ pub(crate) async fn get(world: World) -> Verdict {
 
 /// Needed where a Lease is missing.
 pub(crate) async fn create(world: World) -> Verdict {
-    let fleet = two_replicas(world.shared().await?, "create", T).await?;
+    let fleet = two_replicas(world.shared().await?, "create", Timing::ROOMY).await?;
     fleet.take_away("create", "leases").await;
     let name = fleet.buckets[0].clone();
     let had = fleet.holder(0).expect("held");
@@ -100,12 +100,12 @@ pub(crate) async fn create(world: World) -> Verdict {
     until("its holder stops", SLACK, async || fleet.holder(0).is_none()).await;
     for replica in &fleet.replicas {
         said(replica, "create", "forbidden").await;
-        asks_slowly(replica, "create", one_try_each()).await;
+        asks_slowly(replica, "create", one_try_each(Timing::ROOMY)).await;
     }
     assert_eq!(fleet.acting(0) + fleet.acting(1), BUCKETS - 1, "the others are held on");
     assert!(fleet.lease(&name).await.is_none());
     fleet.give_back("create", "leases").await;
-    fleet.all_acted_on(&[0, 1], T.lease + SLACK).await;
+    fleet.all_acted_on(&[0, 1], Timing::ROOMY.lease + SLACK).await;
     for replica in &fleet.replicas {
         no_longer_said(replica, "forbidden").await;
     }
@@ -251,4 +251,31 @@ impl Fleet {
             assert_eq!(replica.metric("leasehold_terms_ended_total", &[("reason", "lost")]).await, 0.0);
         }
     }
+}
+
+/// `leasehold init` as the same user: what it lacks it says, and it ends with 1.
+pub(crate) async fn init(world: World) -> Verdict {
+    let fleet = Fleet::unopened(Space::new(world.shared().await?, "init").await, "acts", BUCKETS, T).await;
+    let kubeconfig = fleet.user_kubeconfig(&fleet.server, "kubeconfig");
+    for (verb, resource) in [("get", "configmaps"), ("list", "leases"), ("create", "leases")] {
+        fleet.take_away(verb, resource).await;
+        let (code, said) = fleet.init(&kubeconfig).await;
+        assert_eq!(code, Some(1), "without {verb} on {resource}: {said}");
+        assert!(said.contains(&format!("cannot {verb} resource \"{resource}\"")), "{said}");
+        assert!(fleet.lease(&fleet.buckets[0]).await.is_none());
+        fleet.give_back(verb, resource).await;
+    }
+    // It opens the layout by a PUT, last; again, it finds its own work half done.
+    fleet.take_away("update", "leases").await;
+    let (code, said) = fleet.init(&kubeconfig).await;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("cannot update resource"), "{said}");
+    fleet.give_back("update", "leases").await;
+    assert_eq!(fleet.init(&kubeconfig).await.0, Some(0));
+    let layout = fleet.lease("acts.adapter").await.expect("made");
+    assert!(
+        layout["metadata"]["annotations"]["leasehold.dev/layout"].as_str().is_some_and(|l| l.contains("\"open\":true"))
+    );
+    fleet.close().await;
+    Ok(())
 }
