@@ -274,7 +274,7 @@ impl Loop {
             Action::Say(topic, Some(text)) => drop(queue.status.say(topic, text)),
             Action::Say(topic, None) => {
                 if queue.status.clear(topic) {
-                    tracing::info!(topic, "over: such Lease requests succeed again, or are not needed any more");
+                    tracing::info!(topic, "over: no longer on the readiness page");
                 }
             }
             Action::Relist => self.running.manager.relist(),

@@ -22,7 +22,6 @@ use crate::leader::tenure::{Ended, Limits};
 use crate::leader::{Reason, Term};
 use crate::lease::{Cut, Draft, Failure, Record};
 use jiff::Timestamp;
-use refused::Refusals;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,7 +139,7 @@ pub(super) struct Core {
     shown: u64,
     /// An answer was newer than that: which, and since when the view has not caught up.
     behind: Option<(u64, Instant)>,
-    refusals: Refusals,
+    refusals: refused::Refusals,
     /// Which standing of the layout was last told as news.
     told: String,
     out: Vec<Action>,
@@ -175,7 +174,7 @@ impl Core {
             epoch: 0,
             shown: 0,
             behind: None,
-            refusals: Refusals::default(),
+            refusals: refused::Refusals::default(),
             told: String::new(),
             out: Vec::new(),
             wake: None,
