@@ -1,6 +1,6 @@
 //! What an adapter gets from Kubernetes: its configuration, and the strategy that the configuration names.
 
-use super::{Adapter, Env, Runtime, run_with};
+use super::{Adapter, ConfigCounts, Env, Runtime, run_with};
 use crate::clock::Boottime;
 use crate::config::{self, Config, ConfigSource, ConfigWatch, StrategyKind};
 use crate::elector::standard::Standard;
@@ -69,7 +69,7 @@ pub async fn wire(runtime: Runtime, available: bool) -> Result<Runtime, BoxError
     let cluster = cluster().await?;
     let client = kube::Client::try_from(cluster.clone())?;
     let source = ConfigSource::choose(runtime.component(), &env, client)?;
-    let (watch, watching) = source.start_patiently().await?;
+    let (watch, watching) = source.start_patiently(|error| runtime.no_configuration(error)).await?;
     let config = watch.config();
     let strategy: Arc<dyn Strategy> = match config.strategy {
         StrategyKind::Unopposed => Arc::new(Unopposed),
@@ -86,11 +86,12 @@ pub async fn wire(runtime: Runtime, available: bool) -> Result<Runtime, BoxError
     let status = watch.clone();
     let edits = Arc::new(move || {
         let status = status.status();
-        (status.applied, status.refused)
+        ConfigCounts { applied: status.applied, refused: status.refused, watch_failures: status.watch_failures }
     });
-    let shown = Status::default();
+    // What was said of it until now is said anew by this.
+    let shown: Status = runtime.shown().clone();
     let mirror = show(watch.clone(), shown.clone());
-    let runtime = runtime.strategy(strategy).config(watch.subscribe()).edits(edits).status(shown);
+    let runtime = runtime.strategy(strategy).config(watch.subscribe()).edits(edits);
     Ok(runtime.alongside(|stop| async move {
         tokio::select! {
             () = watching.run(stop) => {}

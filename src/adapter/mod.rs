@@ -75,7 +75,7 @@ pub use error::RunError;
 #[cfg(feature = "dev")]
 pub(crate) use kubernetes::without_excerpt;
 pub use kubernetes::{cluster, run, wire};
-pub use metrics::Edits;
+pub use metrics::{ConfigCounts, Edits};
 pub use reporter::Reporter;
 pub use run::{Adapter, Runtime, run_with};
 pub use signals::{Signal, Signals};

@@ -6,7 +6,8 @@
 //! | /readyz | 200 `ok`, or 500 once the stop has begun |
 //! | /livez, /healthz | 200 `ok`, or 500 with what is wrong |
 //!
-//! With `?verbose` the last three say in words what this replica holds and why not more.
+//! With `?verbose` the last three say in words what this replica holds and why not more. Before there is a configuration,
+//! /readyz and /readiness answer 503, the others 200.
 //!
 //! # Guarantees
 //! - Ready does not mean holding a bucket: a replica that stands by is ready.
@@ -122,6 +123,31 @@ fn secs(d: Duration) -> String {
     format!("{:.1}s", d.as_secs_f64())
 }
 
+/// The routes of a replica that has no configuration yet: alive, not ready, and why.
+pub(super) fn starting(component: &str, status: Status) -> Router {
+    let component = component.to_owned();
+    let answer = move |code: StatusCode, RawQuery(query): RawQuery| {
+        let mut words = format!("{component} is starting: it has no configuration yet\n");
+        if is_verbose(query.as_deref()) {
+            for (topic, sentence) in status.all() {
+                let _ = writeln!(words, "{topic}: {sentence}");
+            }
+        }
+        std::future::ready((code, words))
+    };
+    let (alive, not_ready) = (StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE);
+    let of = |code| {
+        let answer = answer.clone();
+        get(move |query: RawQuery| answer(code, query))
+    };
+    Router::new()
+        .route("/readiness", of(not_ready))
+        .route("/readyz", of(not_ready))
+        .route("/health", of(alive))
+        .route("/livez", of(alive))
+        .route("/healthz", of(alive))
+}
+
 /// The routes.
 pub(super) fn router(health: Arc<Health>) -> Router {
     Router::new()
@@ -155,8 +181,11 @@ async fn healthz(State(health): State<Arc<Health>>, query: RawQuery) -> Response
 }
 
 fn answer(code: StatusCode, health: &Health, RawQuery(query): &RawQuery, short: String) -> Response {
-    let verbose = query.iter().flat_map(|q| q.split('&')).any(|p| p == "verbose" || p.starts_with("verbose="));
-    (code, if verbose { health.words() } else { short }).into_response()
+    (code, if is_verbose(query.as_deref()) { health.words() } else { short }).into_response()
+}
+
+fn is_verbose(query: Option<&str>) -> bool {
+    query.iter().flat_map(|q| q.split('&')).any(|p| p == "verbose" || p.starts_with("verbose="))
 }
 
 #[cfg(test)]

@@ -22,6 +22,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// What a replica has to be allowed, for messages.
+pub(crate) const GRANTS: &str = "get, list, watch, create and update on leases.coordination.k8s.io in this namespace";
+
 /// Makes a Kubernetes client with connections of its own, without retries and without a shared rate limit.
 pub trait Connect: Send + Sync + 'static {
     /// A client that shares no connection with any made before.
@@ -110,7 +113,8 @@ impl Failure {
         match s.code {
             409 => Self::Conflict(message()),
             404 => Self::NotFound,
-            401 | 403 => Self::Forbidden(message()),
+            401 => Self::Forbidden(format!("this replica's credentials are not accepted (401 {})", s.message)),
+            403 => Self::Forbidden(message()),
             410 => Self::Gone(message()),
             429 => {
                 let after = s.details.as_ref().map_or(0, |d| d.retry_after_seconds).max(1);

@@ -5,7 +5,7 @@
 //!   beginning with a list.
 //! - A queue has at most one elector in the process.
 
-use super::client::{Connect, Failure, LeaseClient};
+use super::client::{Connect, Failure, GRANTS, LeaseClient};
 use super::record::Record;
 use super::watch::{self, Bounds};
 use crate::clock::SharedClock;
@@ -15,7 +15,7 @@ use crate::leader::observe::{Event, Listeners, Observer, SharedObserver};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch as watch_channel};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// What a subscriber is told.
@@ -54,13 +54,14 @@ struct State {
     revision: u64,
     leases: BTreeMap<String, Arc<Record>>,
     subscribers: Vec<Subscriber>,
-    trouble: Option<String>,
 }
 
 /// The watched view.
 pub(super) struct View {
     state: Mutex<State>,
     relist: Notify,
+    /// Why the Leases cannot be seen, while they can't.
+    trouble: watch_channel::Sender<Option<String>>,
     observer: Arc<Listeners>,
 }
 
@@ -131,17 +132,19 @@ impl View {
     }
 
     pub(super) fn trouble(&self, doing: &str, failure: &Failure) {
-        let text = format!("the Leases can't be seen: {doing}: {failure}");
-        let news = self.state().trouble.replace(text.clone()).as_ref() != Some(&text);
+        let forbidden = matches!(failure, Failure::Forbidden(_));
+        let help = if forbidden { format!(". Grant {GRANTS}; tried again every few seconds") } else { String::new() };
+        let text = format!("the Leases can't be seen: {doing}: {failure}{help}");
+        let news = self.trouble.send_replace(Some(text.clone())).as_ref() != Some(&text);
         if news {
-            tracing::warn!("{text}; tried again");
-            let code = if matches!(failure, Failure::Forbidden(_)) { "forbidden" } else { "watch" };
+            tracing::warn!("{text}");
+            let code = if forbidden { "forbidden" } else { "watch" };
             self.observer.observe(&Event::Notice { code, text });
         }
     }
 
     pub(super) fn clear_trouble(&self) {
-        if self.state().trouble.take().is_some() {
+        if self.trouble.send_replace(None).is_some() {
             tracing::info!("the Leases are seen again");
         }
     }
@@ -207,7 +210,12 @@ impl Manager {
     pub fn new(connect: Arc<dyn Connect>, namespace: &str, clock: SharedClock) -> Result<Self, BoxError> {
         let listeners = Arc::new(Listeners::default());
         let client = LeaseClient::new(connect, namespace, clock, listeners.clone())?;
-        let view = View { state: Mutex::default(), relist: Notify::new(), observer: Arc::clone(&listeners) };
+        let view = View {
+            state: Mutex::default(),
+            relist: Notify::new(),
+            trouble: watch_channel::Sender::new(None),
+            observer: Arc::clone(&listeners),
+        };
         Ok(Self(Arc::new(Inner {
             client,
             view: Arc::new(view),
@@ -280,6 +288,11 @@ impl Manager {
             });
         }
         Subscription(seen)
+    }
+
+    /// Why the Leases cannot be seen, for as long as they can't.
+    pub fn trouble(&self) -> watch_channel::Receiver<Option<String>> {
+        self.0.view.trouble.subscribe()
     }
 
     /// The view has missed something: list anew, on a fresh connection.

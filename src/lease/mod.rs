@@ -19,6 +19,7 @@ mod record;
 mod watch;
 mod write;
 
+pub(crate) use client::GRANTS;
 pub use client::{Connect, Connector, Failure, LeaseClient};
 pub use manager::{Claim, Manager, Seen, Subscription};
 pub use notes::{

@@ -10,8 +10,8 @@ mod now;
 #[cfg(test)]
 mod tests;
 
-pub use now::Edits;
 pub(super) use now::Now;
+pub use now::{ConfigCounts, Edits};
 
 use super::sink::Outcome;
 use super::terms::{Handover, Terms};

@@ -11,8 +11,19 @@ use prometheus_client::registry::Unit;
 use std::fmt;
 use std::sync::Arc;
 
-/// Tells how many edits of the configuration took effect and how many were refused, since the start.
-pub type Edits = Arc<dyn Fn() -> (u64, u64) + Send + Sync>;
+/// What became of the configuration since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ConfigCounts {
+    /// Edits that took effect.
+    pub applied: u64,
+    /// Edits that were refused.
+    pub refused: u64,
+    /// Reads, lists and watches of the ConfigMap that failed.
+    pub watch_failures: u64,
+}
+
+/// Tells what became of the configuration; asked at each scrape.
+pub type Edits = Arc<dyn Fn() -> ConfigCounts + Send + Sync>;
 
 /// Where the present is read from.
 #[derive(Clone)]
@@ -60,7 +71,8 @@ impl Collector for Now {
             Some(&Unit::Seconds),
             nearest,
         )?;
-        let (applied, refused) = self.edits.as_ref().map_or((0, 0), |edits| edits());
+        let counts = self.edits.as_ref().map_or_else(ConfigCounts::default, |edits| edits());
+        let ConfigCounts { applied, refused, watch_failures } = counts;
         let kind = ConstCounter::new(applied).metric_type();
         let mut family = encoder.encode_descriptor(
             "config_edits",
@@ -72,7 +84,9 @@ impl Collector for Now {
             let labels = [("result", result)];
             ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
         }
-        Ok(())
+        let failures = ConstCounter::new(watch_failures);
+        let help = "Reads, lists and watches of the ConfigMap that failed.";
+        failures.encode(encoder.encode_descriptor("config_watch_failures", help, None, failures.metric_type())?)
     }
 }
 

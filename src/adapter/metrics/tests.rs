@@ -21,7 +21,7 @@ fn served() -> Served {
         terms: Terms::default(),
         leadership: Leadership::new(),
         clock: Arc::new(Boottime),
-        edits: Some(Arc::new(|| (2, 1))),
+        edits: Some(Arc::new(|| ConfigCounts { applied: 2, refused: 1, watch_failures: 5 })),
     };
     let metrics = Metrics::register(&mut registry, now);
     let deliveries = Deliveries::register(&mut registry);
@@ -135,6 +135,7 @@ fn everything_that_happens_moves_its_metric() {
         "leasehold_delivery_duration_seconds_count{outcome=\"delivered\"} 1",
         "leasehold_config_edits_total{result=\"applied\"} 2",
         "leasehold_config_edits_total{result=\"refused\"} 1",
+        "leasehold_config_watch_failures_total 5",
         "leasehold_buckets_held 0",
         "leasehold_guards_out 0",
     ] {

@@ -1,6 +1,7 @@
 //! The life of a process: everything is prepared, then it lives, then it stops in good order.
 
 use super::Adapter;
+use super::ports::Ports;
 use super::runtime::{Alongside, Runtime};
 use crate::adapter::context::{Context, Inner};
 use crate::adapter::env::{Env, shown};
@@ -38,8 +39,8 @@ pub(super) struct Ready {
     alongside: Vec<Alongside>,
     reporter: Option<Reporter>,
     late: Late,
-    /// The servers.
-    _servers: [AbortOnDropHandle<()>; 2],
+    /// They answer to the last.
+    _ports: Ports,
 }
 
 impl Ready {
@@ -63,10 +64,11 @@ impl Ready {
         let sink = Sink::counted(&env, clock.clone(), Some(Deliveries::register(&mut registry)))?;
 
         let identity = env.new_identity(config.borrow().identity.as_deref());
-        let probe = bind(&env, env.probe_port(), "probes", "LEASEHOLD_PROBE_PORT").await?;
-        let metrics = bind(&env, env.metrics_port(), "metrics", "LEASEHOLD_METRICS_PORT").await?;
-        let port = |listener: &tokio::net::TcpListener| listener.local_addr().ok().map(|a| a.port());
-        let (probe_port, metrics_port) = (port(&probe), port(&metrics));
+        let ports = match runtime.ports {
+            Some(ports) => ports,
+            None => Ports::bind(&env, &component, status.clone()).await?,
+        };
+        let (probe_port, metrics_port) = ports.numbers();
 
         let reporter = match env.report() {
             None => None,
@@ -122,10 +124,7 @@ impl Ready {
             stop: stop.clone(),
             election_died: AtomicBool::new(false),
         });
-        let servers = [
-            serve::serve(probe, probes::router(Arc::clone(&health))),
-            serve::serve(metrics, serve::metrics(Arc::new(registry))),
-        ];
+        ports.show(probes::router(Arc::clone(&health)), serve::metrics(Arc::new(registry)));
         let listens = AtomicBool::new(false);
         let inner = Inner { component, identity, env, sink, leadership, config, stop, late: late.clone(), listens };
         Ok(Self {
@@ -137,12 +136,12 @@ impl Ready {
             alongside: runtime.alongside,
             reporter,
             late,
-            _servers: servers,
+            _ports: ports,
         })
     }
 
     pub(super) async fn live<A: Adapter>(self, adapter: Arc<A>) -> Result<(), RunError> {
-        let Self { ctx, elector, health, signals, at_once, alongside, reporter, late, _servers } = self;
+        let Self { ctx, elector, health, signals, at_once, alongside, reporter, late, _ports } = self;
         let stop = health.stop.clone();
         let second = CancellationToken::new();
         let _signals = AbortOnDropHandle::new(tokio::spawn(heed(signals, stop.clone(), second.clone(), at_once)));
@@ -226,15 +225,6 @@ impl Ready {
         tracing::info!("stopped");
         result
     }
-}
-
-async fn bind(
-    env: &Env,
-    port: u16,
-    what: &'static str,
-    variable: &'static str,
-) -> Result<tokio::net::TcpListener, RunError> {
-    serve::bind(env.listen(), port).await.map_err(|source| RunError::Port { what, port, variable, source })
 }
 
 /// Waits for the end of the election, and for the adapter's as long as that may take. None: it had not ended.

@@ -1,7 +1,8 @@
 //! The life of an adapter's process: start, election, stop in good order.
 //!
 //! # Guarantees
-//! - Nothing is contended for before the ports are bound and everything that can be refused has been.
+//! - Nothing is contended for before the ports are bound and everything that can be refused has been. The ports answer while
+//!   the configuration is still waited for.
 //! - A stop (SIGTERM, SIGINT, an adapter that is done or has failed) goes in this order: the probes say so; no new
 //!   guards; what is out finishes, or is cancelled at drain-timeout; demote; release; and only then does the process end.
 //!   Probes and metrics answer to the last.
@@ -17,6 +18,7 @@
 //! | 86 | something could not be stopped before its Lease ran out ([`crate::leader::fatal`]) |
 
 mod life;
+mod ports;
 mod runtime;
 #[cfg(test)]
 mod tests;
@@ -84,7 +86,7 @@ where
     W: Future<Output = Result<Runtime, BoxError>>,
 {
     let adapter = constructor(&env).map_err(|e| RunError::Construct(e.into()))?;
-    let runtime = Runtime::new(component).env(env);
+    let runtime = Runtime::new(component).env(env).listen().await?;
     let runtime = tokio::select! {
         biased;
         Some(signal) = signals.next() => {

@@ -1,6 +1,7 @@
 //! A process of an adapter, put together.
 
 use super::life::Ready;
+use super::ports::Ports;
 use super::{Adapter, exit_code};
 use crate::adapter::env::Env;
 use crate::adapter::error::RunError;
@@ -38,6 +39,7 @@ pub struct Runtime {
     pub(super) registry: Registry,
     pub(super) edits: Option<Edits>,
     pub(super) alongside: Vec<Alongside>,
+    pub(super) ports: Option<Ports>,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -76,6 +78,7 @@ impl Runtime {
             registry: Registry::default(),
             edits: None,
             alongside: Vec::new(),
+            ports: None,
         }
     }
 
@@ -159,6 +162,27 @@ impl Runtime {
     {
         self.alongside.push(Box::new(|stop| Box::pin(task(stop))));
         self
+    }
+
+    /// Binds the ports of the environment that was given: from now on the probes say that it starts.
+    pub(super) async fn listen(mut self) -> Result<Self, RunError> {
+        if let Some(env) = &self.env {
+            self.ports = Some(Ports::bind(env, &self.component, self.status.clone()).await?);
+        }
+        Ok(self)
+    }
+
+    /// The table of sentences of the readiness page.
+    pub(in crate::adapter) fn shown(&self) -> &Status {
+        &self.status
+    }
+
+    /// There is no configuration yet: said on the readiness page, and counted.
+    pub(in crate::adapter) fn no_configuration(&self, why: &dyn std::fmt::Display) {
+        self.status.say("configuration", format!("none yet: {why}; tried again"));
+        if let Some(ports) = &self.ports {
+            ports.failed();
+        }
     }
 
     /// The component's name.

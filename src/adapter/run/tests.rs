@@ -144,7 +144,7 @@ impl Process {
             .strategy(Arc::new(AllMine { dies: elector_dies.clone() }))
             .signals(heard)
             .at_once(Arc::new(move || at_once.notify_one()))
-            .edits(Arc::new(|| (3, 1)));
+            .edits(Arc::new(|| crate::adapter::ConfigCounts { applied: 3, refused: 1, watch_failures: 0 }));
         let run = tokio::spawn(runtime.try_run(adapter));
         let (stream, _) = listener.accept().await.unwrap();
         std::fs::remove_file(path).unwrap();
@@ -489,6 +489,50 @@ async fn what_is_put_together_by_default_can_be_refused_and_interrupted() {
         Ok(Runtime { strategy, config, ..given })
     };
     compose("c", vars(), none(), made, whole).await.unwrap();
+}
+
+/// What keeps it from a configuration may last: alive, not ready, and why; on the same ports as later.
+#[tokio::test]
+async fn the_ports_answer_while_the_configuration_is_waited_for() {
+    let signals = futures::stream::pending();
+    let waits = Runtime::new("c").env(env(&[])).signals(signals).listen().await.unwrap();
+    let (Some(probes), Some(metrics)) = waits.ports.as_ref().unwrap().numbers() else { panic!("no ports") };
+    install_tls();
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = async |port: u16, path: &str| {
+        let answer = http.get(format!("http://127.0.0.1:{port}{path}")).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    waits.no_configuration(&"nobody granted it");
+    for (path, code) in [("/readyz", 503), ("/readiness", 503), ("/healthz", 200), ("/livez", 200), ("/health", 200)] {
+        let (found, words) = ask(probes, path).await;
+        assert_eq!((found, words.contains("c is starting")), (code, true), "{path}: {words}");
+    }
+    let (_, words) = ask(probes, "/readyz?verbose").await;
+    assert!(words.contains("configuration: none yet: nobody granted it"), "{words}");
+    let (_, page) = ask(metrics, "/metrics").await;
+    assert!(page.contains("leasehold_config_watch_failures_total 1\n"), "{page}");
+
+    let Runtime { strategy, config, .. } = runtime(env(&[]), LONG);
+    let (ended, ends) = tokio::sync::oneshot::channel();
+    let ends = Mutex::new(Some(ends));
+    let adapter = Works(move |_: Context| {
+        let ends = ends.lock().unwrap().take();
+        async move {
+            ends.unwrap().await.unwrap();
+            Ok(())
+        }
+    });
+    let run = tokio::spawn(Runtime { strategy, config, ..waits }.try_run(adapter));
+    let ready = async {
+        while ask(probes, "/readyz").await.0 != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, ready).await.unwrap();
+    assert!(ask(metrics, "/metrics").await.1.contains("leasehold_buckets_held"));
+    ended.send(()).unwrap();
+    run.await.unwrap().unwrap();
 }
 
 /// The author's own listener is promoted after the table of the gate, and demoted before it.

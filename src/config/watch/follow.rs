@@ -15,6 +15,9 @@ use crate::config::{Change, Config, ConfigError, Env, Warning};
 /// either: that a request hangs is not to be told from that nothing changes.
 const QUIET: Duration = Duration::from_mins(5);
 
+/// A list that was answered shows nothing of the watch after it. One that has not failed for so long stands.
+const PROVEN: Duration = Duration::from_secs(5);
+
 /// The task that keeps a [`ConfigWatch`] up to date.
 #[must_use = "without `run` no edit is ever noticed"]
 #[derive(Debug)]
@@ -89,15 +92,23 @@ impl Watching {
         loop {
             // Begun anew after each error: only the list that stands at its beginning shows that all is well again.
             let mut edits = pin!(watch_object(place.api.clone(), &place.name));
+            let (mut listed, mut proven) = (false, false);
             let error = loop {
-                match tokio::time::timeout(QUIET, edits.next()).await {
+                let patience = if listed && !proven { PROVEN } else { QUIET };
+                match tokio::time::timeout(patience, edits.next()).await {
                     Ok(Some(Ok(map))) => {
-                        backoff = pauses();
-                        self.watchable(&place);
+                        // What comes after the list came by the watch.
+                        proven |= listed;
+                        listed = true;
                         self.meet(&place, map.map(|map| map.data.unwrap_or_default()));
                     }
                     Ok(Some(Err(error))) => break Some(error),
+                    Err(_) if !proven && listed => proven = true,
                     Ok(None) | Err(_) => break None,
+                }
+                if proven {
+                    backoff = pauses();
+                    self.watchable(&place);
                 }
             };
             if let Some(error) = error {
@@ -118,8 +129,11 @@ impl Watching {
         // Said once for each reason: an outage of an hour is not a line every half minute.
         if self.watch.status().watch_error.as_deref() != Some(error) {
             tracing::warn!(config_map = %place.origin(), error, "the ConfigMap cannot be watched; what was in force stays");
-            self.watch.note(|status| status.watch_error = Some(error.to_owned()));
         }
+        self.watch.note(|status| {
+            status.watch_error = Some(error.to_owned());
+            status.watch_failures += 1;
+        });
     }
 
     /// Takes note of the data as it stands now. What was judged already is not judged again.

@@ -176,20 +176,31 @@ impl ConfigSource {
     }
 
     /// As [`start`](Self::start), but tries again, after at most half a minute, for as long as
-    /// [trying can help](StartError::may_pass), and logs each failure. Dropping the future ends it.
+    /// [trying can help](StartError::may_pass); logs each failure, counts it as one of the watch, and tells `failed`. Dropping
+    /// the future ends it.
     ///
     /// # Errors
     /// The configuration is wrong.
-    pub async fn start_patiently(&self) -> Result<(ConfigWatch, Watching), StartError> {
+    pub async fn start_patiently(
+        &self,
+        mut failed: impl FnMut(&StartError),
+    ) -> Result<(ConfigWatch, Watching), StartError> {
         let mut pauses = pauses();
+        let mut failures = 0;
         loop {
             match self.start().await {
                 Err(error) if error.may_pass() => {
+                    failures += 1;
+                    failed(&error);
                     let pause = pauses.next().unwrap_or(LONGEST_PAUSE);
                     tracing::warn!(%error, retry_in = ?pause, "no configuration yet");
                     tokio::time::sleep(pause).await;
                 }
-                done => return done,
+                Ok((watch, watching)) => {
+                    watch.note(|status| status.watch_failures = failures);
+                    return Ok((watch, watching));
+                }
+                Err(error) => return Err(error),
             }
         }
     }

@@ -52,6 +52,8 @@ pub struct Status {
     pub refusal: Option<String>,
     /// Why the ConfigMap cannot be watched; None while it can.
     pub watch_error: Option<String>,
+    /// How often reading, listing or watching it failed.
+    pub watch_failures: u64,
     /// What in the ConfigMap as it stands now has no effect.
     pub warnings: Vec<Warning>,
 }
@@ -81,6 +83,7 @@ impl ConfigWatch {
             refused: 0,
             refusal: None,
             watch_error: None,
+            watch_failures: 0,
             warnings: parsed.warnings,
         };
         Self(Arc::new(Shared {

@@ -127,6 +127,8 @@ impl Loop {
             .running
             .manager
             .subscribe(move |name| name == layout || crate::bucket::parse_lease_name(&prefix, name).is_some());
+        let mut trouble = self.running.manager.trouble();
+        trouble.mark_changed();
         let mut config = self.running.queue.config.clone();
         let clock = self.clock();
         let mut stopping = false;
@@ -162,6 +164,13 @@ impl Loop {
                 Ok(()) = config.changed() => {
                     let settings = Settings::of(&config.borrow_and_update());
                     self.core.configure(settings);
+                }
+                Ok(()) = trouble.changed() => {
+                    let status = &self.running.queue.status;
+                    match trouble.borrow_and_update().clone() {
+                        Some(text) => status.say("watch", text),
+                        None => status.clear("watch"),
+                    };
                 }
                 () = timer => {}
             }
@@ -247,12 +256,10 @@ impl Loop {
             Action::Observe(event) => {
                 if let observe::Event::Notice { code, text } = &event {
                     let news = match *code {
-                        // The topic "layout" says it for as long as it lasts.
-                        "first-start" | "standing-by" => true,
+                        // A topic of the page says it for as long as it lasts.
+                        "first-start" | "standing-by" | "forbidden" | "refused" | "no-namespace" => true,
                         // Repeated while it lasts; news only the first time.
-                        "forbidden" | "refused" | "no-namespace" | "stepped-back" => {
-                            queue.status.say(code, text.clone())
-                        }
+                        "stepped-back" => queue.status.say(code, text.clone()),
                         // It happened once; so the page says when.
                         _ => queue.status.say(code, format!("at {:.0}: {text}", queue.clock.wall())),
                     };
@@ -265,7 +272,11 @@ impl Loop {
                 observe::tell(&*queue.observer, &event);
             }
             Action::Say(topic, Some(text)) => drop(queue.status.say(topic, text)),
-            Action::Say(topic, None) => drop(queue.status.clear(topic)),
+            Action::Say(topic, None) => {
+                if queue.status.clear(topic) {
+                    tracing::info!(topic, "over: no longer on the readiness page");
+                }
+            }
             Action::Relist => self.running.manager.relist(),
         }
     }

@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 pub(super) enum Mood {
     Well,
     Forbids,
+    /// Only watches; a list is answered.
+    ForbidsWatches,
     Breaks,
     Hangs,
 }
@@ -126,9 +128,12 @@ impl State {
         let watch = query.get("watch").is_some_and(|watch| watch == "true");
         self.requests.push(format!("{}{path}", if watch { "watch " } else { "" }));
         match self.mood {
+            Mood::ForbidsWatches if !watch => {}
             Mood::Well => {}
             Mood::Hangs => return None,
-            Mood::Forbids => return Some(whole(StatusCode::FORBIDDEN, &failure(StatusCode::FORBIDDEN, "Forbidden"))),
+            Mood::Forbids | Mood::ForbidsWatches => {
+                return Some(whole(StatusCode::FORBIDDEN, &failure(StatusCode::FORBIDDEN, "Forbidden")));
+            }
             Mood::Breaks => {
                 let code = StatusCode::INTERNAL_SERVER_ERROR;
                 return Some(whole(code, &failure(code, "InternalError")));

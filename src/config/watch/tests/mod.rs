@@ -70,7 +70,8 @@ async fn the_start_reads_the_config_map_or_has_the_defaults() {
 
 #[tokio::test(start_paused = true)]
 async fn a_bad_config_map_is_an_error_at_the_start_and_will_not_pass() {
-    let error = source(&ApiServer::new(Some(data([("lease-duration", "15")])))).start_patiently().await.unwrap_err();
+    let error =
+        source(&ApiServer::new(Some(data([("lease-duration", "15")])))).start_patiently(|_| {}).await.unwrap_err();
     assert!(!error.may_pass());
     assert_eq!(
         error.to_string(),
@@ -104,7 +105,7 @@ async fn a_patient_start_outlasts_an_outage() {
     let server = ApiServer::new(Some(data([("buckets", "4")])));
     server.set_mood(Mood::Forbids);
     let start = source(&server);
-    let patient = tokio::spawn(async move { start.start_patiently().await.map(|(watch, _)| watch) });
+    let patient = tokio::spawn(async move { start.start_patiently(|_| {}).await.map(|(watch, _)| watch) });
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert!(!patient.is_finished());
     let tries = server.requests().len();
@@ -249,6 +250,31 @@ async fn an_outage_is_shown_and_survived() {
         assert_eq!(lease_seconds(&followed.watch), 180);
         followed.end().await;
     }
+}
+
+/// Lists are answered in between: they show what stands there, and not that it can be watched.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_refused_is_shown_for_as_long_as_it_is() {
+    let server = ApiServer::new(Some(data([("lease-duration", "90s")])));
+    let followed = Followed::of(&server).await;
+    server.set_mood(Mood::ForbidsWatches);
+    server.cut();
+    followed.until(|status| status.watch_error.is_some()).await;
+    let mut seen = followed.watch.subscribe_status();
+    server.put(Some(data([("lease-duration", "120s")])));
+    let flickers = async {
+        seen.wait_for(|status| status.watch_error.is_none()).await.unwrap();
+    };
+    tokio::time::timeout(Duration::from_mins(10), flickers).await.unwrap_err();
+    assert_eq!(lease_seconds(&followed.watch), 120, "an edit is seen by the next list");
+    let before = server.requests().len();
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let tries = server.requests().len() - before;
+    assert!((40..=80).contains(&tries), "{tries} requests in ten minutes");
+    assert!(followed.watch.status().watch_failures >= 20);
+    server.set_mood(Mood::Well);
+    followed.until(|status| status.watch_error.is_none()).await;
+    followed.end().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -14,6 +14,10 @@ impl Core {
     pub(in crate::elector::standard) fn answered(&mut self, answer: Answer, now: Now) {
         let Answer { ask, result } = answer;
         let current = ask.epoch == self.epoch;
+        match &result {
+            Ok(_) => self.accepted(&ask),
+            Err(failure) => self.refused(failure, &ask, now),
+        }
         match ask.target {
             Target::Bucket(at) => {
                 self.slots[at].busy = false;
@@ -62,7 +66,6 @@ impl Core {
                     return self.slots[at].failed(now.at, pause);
                 }
                 self.slots[at].succeeded(ask.writes);
-                self.clear_refused(ask.writes);
                 let record = Arc::new(*record);
                 let revision = record.revision;
                 if revision > self.shown {
@@ -90,7 +93,6 @@ impl Core {
                     let pause = self.pause(&failure, self.slots[at].failures);
                     self.slots[at].failed(now.at, pause);
                 }
-                self.refused(&failure, ask);
             }
         }
     }
@@ -158,44 +160,6 @@ impl Core {
         self.judge(at, now);
     }
 
-    pub(super) fn refused(&mut self, failure: &Failure, ask: &Ask) {
-        let writes = ask.writes;
-        let (code, text) = match failure {
-            Failure::Forbidden(message) => (
-                "forbidden",
-                format!(
-                    "the API server forbids to {} Leases: {message}. Grant get, list, watch, create and update on leases.coordination.k8s.io \
-                     in this namespace; tried again every retry-period",
-                    if writes { "write" } else { "read" }
-                ),
-            ),
-            // To a POST that means the namespace; to a PUT, that the Lease was deleted.
-            Failure::NotFound if ask.creates => (
-                "no-namespace",
-                "the namespace of the Leases, which SYSTEM_NAMESPACE names, does not exist: no Lease can be made in it. Create it, or \
-                 mend SYSTEM_NAMESPACE; tried again"
-                    .to_owned(),
-            ),
-            Failure::Refused { code, message } => {
-                ("refused", format!("the API server refused a Lease with {code}: {message}"))
-            }
-            _ => return,
-        };
-        self.refused = Some(self.refused.unwrap_or_default() || writes);
-        self.out.push(Action::Say(code, Some(text.clone())));
-        self.notice(code, text);
-    }
-
-    /// A request succeeded. A read does not show that writes are no longer refused.
-    pub(super) fn clear_refused(&mut self, writes: bool) {
-        if self.refused.is_some_and(|refused| writes || !refused) {
-            self.refused = None;
-            for topic in ["forbidden", "refused", "no-namespace"] {
-                self.out.push(Action::Say(topic, None));
-            }
-        }
-    }
-
     pub(super) fn layout_answered(&mut self, ask: &Ask, result: Result<Reply, Failure>, now: Now) {
         let seen = match result {
             Ok(Reply::Record(record)) => {
@@ -203,7 +167,6 @@ impl Core {
                     self.layout.retry_at = now.at + self.settings.retry_period;
                     return;
                 }
-                self.clear_refused(ask.writes);
                 self.layout.look(&Arc::new(*record), now.at);
                 true
             }
@@ -229,7 +192,6 @@ impl Core {
                 } else {
                     layout.failures = layout.failures.saturating_add(1);
                 }
-                self.refused(&failure, ask);
                 false
             }
         };
@@ -258,8 +220,7 @@ impl Core {
                 self.layout.judge_failures = 0;
                 return self.judge_taken(ask.number, now);
             }
-            Some(Err(failure)) => self.refused(&failure, ask),
-            Some(Ok(_)) | None => {}
+            Some(_) | None => {}
         }
         let failures = self.layout.judge_failures;
         self.layout.judge_failures = failures.saturating_add(1);
@@ -323,7 +284,6 @@ impl Core {
             Err(failure) => {
                 let pause = self.pause(&failure, 3);
                 self.layout.list_at = now.at + pause;
-                self.refused(&failure, ask);
                 return;
             }
         };

@@ -5,6 +5,7 @@
 
 mod answer;
 mod judge;
+mod refused;
 mod see;
 mod slots;
 #[cfg(test)]
@@ -138,8 +139,7 @@ pub(super) struct Core {
     shown: u64,
     /// An answer was newer than that: which, and since when the view has not caught up.
     behind: Option<(u64, Instant)>,
-    /// The API server refuses us, and it was said; true: it is writes that it refuses.
-    refused: Option<bool>,
+    refusals: refused::Refusals,
     /// Which standing of the layout was last told as news.
     told: String,
     out: Vec<Action>,
@@ -174,7 +174,7 @@ impl Core {
             epoch: 0,
             shown: 0,
             behind: None,
-            refused: None,
+            refusals: refused::Refusals::default(),
             told: String::new(),
             out: Vec::new(),
             wake: None,
@@ -244,6 +244,7 @@ impl Core {
         }
         self.decide_takes(now);
         self.decide_view(now);
+        self.forget_refusals(now);
         if let Some(since) = self.stopping {
             self.wake_at(since + self.settings.lease_duration, now);
         }

@@ -4,6 +4,7 @@ use super::{Action, Answer, Ask, Core, Now, Reply, Request, Settings, Target};
 use crate::bucket::{BucketSet, Hash, lease_name};
 use crate::clock::{Clock, Instant, SharedClock};
 use crate::elector::standard::slot::Phase;
+use crate::leader::observe::Event;
 use crate::leader::tenure::{Ended, Limits};
 use crate::leader::{Reason, Term};
 use crate::lease::{Cut, Draft, Failure, HashName, LAYOUT, Record, Seen};
@@ -289,6 +290,64 @@ fn what_fails_to_write_again_and_again_is_written_slowly() {
         let most = if matches!(failure, Failure::Forbidden(_)) { 0 } else { 64 };
         assert!(attempts <= most, "{failure}: {attempts} attempts kept");
     }
+}
+
+/// The server names the Lease in its message, and refuses each bucket's: one verb is one piece of news, on the page for as long
+/// as it lasts.
+#[test]
+fn what_is_refused_is_said_once_for_a_verb() {
+    let mut bench = Bench::seeded(15, 10, 2);
+    let (mut said, mut page) = (Vec::new(), None);
+    let mut forbidden = true;
+    let began = bench.now().at;
+    while bench.now().at < began + 60 * S {
+        forbidden &= bench.now().at < began + 30 * S;
+        for (ask, request) in bench.step() {
+            let known = match ask.target {
+                Target::Bucket(at) => bench.core.slots[at].known.record().cloned().expect("there"),
+                _ => Arc::new(layout(10, 15)),
+            };
+            match request {
+                Request::Replace(_) if forbidden => {
+                    bench.answer(ask, Err(Failure::Forbidden(format!("{} cannot be updated", known.name))));
+                }
+                Request::Replace(draft) => drop(bench.lands(ask, &draft)),
+                _ => bench.answer(ask, Ok(Reply::Record(Box::new((*known).clone())))),
+            }
+        }
+        for action in &bench.did {
+            match action {
+                Action::Observe(Event::Notice { code, text }) => said.push((*code, text.clone())),
+                Action::Say("forbidden", sentence) => page.clone_from(sentence),
+                _ => {}
+            }
+        }
+        assert!(!forbidden || said.is_empty() == page.is_none(), "the page says it for as long as it lasts");
+        bench.pass(Duration::from_millis(50));
+    }
+    assert_eq!(said.iter().filter(|(code, _)| *code == "forbidden").count(), 1, "{said:?}");
+    assert!(said[0].1.contains("forbids to update"), "{said:?}");
+    assert_eq!(page, None, "a write that succeeds ends it");
+}
+
+/// What is not asked for any more is no trouble any more: another replica has made the Lease.
+#[test]
+fn a_refusal_is_forgotten_when_nothing_is_asked() {
+    let mut bench = Bench::new(settings(15, 10, 2));
+    bench.listed(vec![layout(10, 15), foreign(1, 12)]);
+    let (ask, request) = bench.asked(0);
+    assert!(matches!(request, Request::Create(_)));
+    bench.answer(ask, Err(Failure::Forbidden("no".into())));
+    bench.step();
+    assert!(bench.did.iter().any(|a| matches!(a, Action::Say("forbidden", Some(text)) if text.contains("create"))));
+    bench.revision += 1;
+    bench.listed(vec![layout(10, 15), foreign(0, 13), foreign(1, 12)]);
+    bench.pass(19 * S);
+    bench.step();
+    assert!(!bench.did.iter().any(|a| matches!(a, Action::Say("forbidden", None))));
+    bench.pass(S);
+    bench.step();
+    assert!(bench.did.iter().any(|a| matches!(a, Action::Say("forbidden", None))), "{:?}", bench.did);
 }
 
 /// Section 7: what a term left to be released with is never written over what a later holder has stored.
