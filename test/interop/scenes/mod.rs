@@ -1,6 +1,7 @@
 //! What replicas of both kinds do to each other, each scene with both versions of client-go.
 
 mod chaos;
+mod edits;
 mod fields;
 mod handover;
 mod lost_sight;
