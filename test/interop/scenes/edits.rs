@@ -7,7 +7,7 @@ use crate::fleet::{Fleet, Kind, Timing};
 use leasehold::clock::{Boottime, Clock};
 use serde_json::{Value, json};
 
-with_both!(leases_of_ours_edited, leases_of_go_edited);
+with_both!(leases_of_ours_edited, leases_of_one_that_does_not_see_it_edited, leases_of_go_edited);
 
 const T: Timing = Timing::SHORT;
 
@@ -38,7 +38,20 @@ async fn leases_of_ours_edited(go: Kind) {
     fleet.init(T).await;
     let rust = fleet.start(Kind::Rust, T).await;
     fleet.until_all_act(&[rust], SLACK).await;
-    edited(&mut fleet, rust, [Kind::Rust, go]).await;
+    edited(&mut fleet, rust, [Kind::Rust, go], Sees::Yes).await;
+    close(fleet).await;
+}
+
+/// The same, and the holder's requests hang: it acts to its deadline. client-go takes at once what was deleted or emptied, so
+/// for so long one of each kind may act; another replica of leasehold waits.
+async fn leases_of_one_that_does_not_see_it_edited(go: Kind) {
+    let Some(mut fleet) = fleet("edited-unseen", edits().len()).await else { return };
+    fleet.init(T).await;
+    let rust = fleet.start(Kind::Rust, T).await;
+    fleet.until_all_act(&[rust], SLACK).await;
+    edited(&mut fleet, rust, [Kind::Rust, go], Sees::No).await;
+    let both = fleet.longest_overlap(Kind::Rust, go);
+    assert!(both <= T.renew, "it acted beyond its deadline: {both:?}");
     close(fleet).await;
 }
 
@@ -48,14 +61,24 @@ async fn leases_of_go_edited(go: Kind) {
     fleet.init(T).await;
     let gopher = fleet.start(go, T).await;
     fleet.until_all_act(&[gopher], SLACK).await;
-    edited(&mut fleet, gopher, [Kind::Rust; 2]).await;
+    edited(&mut fleet, gopher, [Kind::Rust; 2], Sees::Yes).await;
     close(fleet).await;
 }
 
-async fn edited(fleet: &mut Fleet, all_held_by: usize, beside: [Kind; 2]) {
+/// Whether the holder sees what is done to its Leases.
+#[derive(PartialEq)]
+enum Sees {
+    Yes,
+    No,
+}
+
+async fn edited(fleet: &mut Fleet, all_held_by: usize, beside: [Kind; 2], sees: Sees) {
     for kind in beside {
         fleet.start(kind, T).await;
     }
+    // They have seen what there is.
+    tokio::time::sleep(T.retry * 2).await;
+    fleet.replicas[all_held_by].hole(sees == Sees::No);
     let me = fleet.replicas[all_held_by].identity();
     for (bucket, (what, patch)) in fleet.buckets.iter().zip(edits()) {
         lease(fleet, bucket, &format!("held, to be {what}"), |l| holder(l) == me).await;

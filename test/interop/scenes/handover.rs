@@ -144,7 +144,7 @@ async fn an_annotation_that_go_kept_frees_nothing(go: Kind) {
 /// The old client-go waits for its own lease-duration, the new one for the record's. So with an old one beside us, ours must
 /// not be longer. A replica of leasehold waits for the longer of both, whoever holds.
 async fn whose_duration_binds(go: Kind) {
-    const LONG: Timing = Timing::of(8_000, 3_000, 500);
+    const LONG: Timing = Timing::of(14_000, 3_000, 500);
     let Some(mut ours) = fleet("durations", 1).await else { return };
     let mut theirs = Fleet::new(&ours.cluster, "durations-go", 1);
     tokio::join!(
