@@ -125,6 +125,16 @@ impl Replica {
         self.proxy.hole(hole);
     }
 
+    /// Its way becomes a black hole at the `nth` time that it sends something from now on.
+    pub(crate) fn hole_at_send(&self, nth: u32) {
+        self.proxy.hole_at_send(nth);
+    }
+
+    /// Whether nothing comes through to it or from it.
+    pub(crate) fn is_holed(&self) -> bool {
+        self.proxy.is_hole()
+    }
+
     /// Ends it by `signal` and waits for that.
     pub(crate) async fn end(&self, signal: Signal) {
         self.signal(signal);

@@ -129,15 +129,14 @@ async fn an_annotation_that_go_kept_frees_nothing(go: Kind) {
     // And in a Lease that Go has given up.
     followed(&fleet, gopher, Signal::TERM, second, for_foreign(T)).await;
 
-    // A holder's annotation, of a replica that was killed, under a holder of Go's.
+    // A holder's annotation, of a replica that was killed, under a holder of Go's: it makes that none of ours.
     let gopher = fleet.start(go, T).await;
     fleet.replicas[second].end(Signal::KILL).await;
     fleet.until_all_act(&[gopher], T.lease + SLACK).await;
     let third = fleet.start(Kind::Rust, T).await;
-    let held = renewed_for(&fleet, &fleet.replicas[gopher].identity(), for_foreign(T)).await;
+    let held = renewed_for(&fleet, &fleet.replicas[gopher].identity(), T.retry * 2).await;
     assert!(note(&held[0], "holder").as_str().is_some_and(|n| n.contains(&fleet.replicas[second].identity())));
-    assert!(fleet.replicas[third].log().terms.is_empty(), "it took what a Go replica holds");
-    assert!(fleet.overlaps().is_empty());
+    followed(&fleet, gopher, Signal::KILL, third, for_foreign(T)).await;
     close(fleet).await;
 }
 
