@@ -298,6 +298,13 @@ impl Fleet {
         self.overlaps().into_iter().filter_map(of_these).max().unwrap_or_default()
     }
 
+    /// What the replicas have said is of no more use.
+    pub(crate) fn forget(&self) {
+        let _ = std::fs::remove_dir_all(&self.scratch);
+        // The namespace's, if this was the last in it.
+        let _ = self.scratch.parent().map(std::fs::remove_dir);
+    }
+
     fn state(&self) -> String {
         let mut text = String::new();
         for r in &self.replicas {

@@ -27,6 +27,7 @@ async fn close(fleet: Fleet) {
         replica.end(rustix::process::Signal::KILL).await;
     }
     fleet.cluster.close().await;
+    fleet.forget();
 }
 
 /// The Lease `name` as soon as `holds` of it.
@@ -58,7 +59,7 @@ fn first_act(fleet: &Fleet, replica: usize, bucket: &str, after: u64) -> u64 {
 fn assert_waited(earlier: u64, later: u64, wait: Duration) {
     let waited = Duration::from_nanos(later.saturating_sub(earlier));
     // renewTime is of the wall clock, which may be slewed.
-    assert!(waited + Duration::from_millis(5) >= wait, "waited {waited:?}, and {wait:?} was due");
+    assert!(waited + Duration::from_millis(20) >= wait, "waited {waited:?}, and {wait:?} was due");
 }
 
 /// How long it waits for a holder of client-go: the lease, and as long as that may act on.
