@@ -264,6 +264,22 @@ impl Fleet {
         .await;
     }
 
+    /// Waits until the first bucket is renewed, and a bit: its holder has the answer, and sends nothing.
+    pub(crate) async fn until_quiet(&self, timing: Timing) {
+        let renewed = || async {
+            let lease = self.cluster.lease(&self.buckets[0]).await;
+            lease.and_then(|l| l["spec"]["renewTime"].as_str().map(str::to_owned))
+        };
+        let before = renewed().await;
+        let renewal = async {
+            while renewed().await == before {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), renewal).await.expect("it is renewed");
+        tokio::time::sleep(timing.retry / 2).await;
+    }
+
     /// The replica that acts on most buckets, of those that run.
     pub(crate) fn busiest(&self) -> usize {
         let running = (0..self.replicas.len()).filter(|&r| self.replicas[r].runs());

@@ -38,10 +38,12 @@ pub(crate) struct Hole {
 }
 
 /// When the requests of a holder begin to hang.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Cut {
-    /// Now.
+    /// Whatever is under way.
     Now,
+    /// With its next renewal.
+    Next,
     /// Between the answer to the GET and the PUT of a renewal of client-go 0.20.
     AtPut,
 }
@@ -170,6 +172,7 @@ async fn holed(fleet: &Fleet, victim: usize, timing: Timing, cut: Cut) -> Hole {
     let replica = &fleet.replicas[victim];
     match cut {
         Cut::Now => replica.hole(true),
+        Cut::Next => replica.hole_at_send(1),
         Cut::AtPut => replica.hole_at_send(2),
     }
     fleet.until("nothing comes through", timing.retry * 3, |_| replica.is_holed()).await;
@@ -233,11 +236,11 @@ fn next(fleet: &Fleet, replica: usize, term: &Term) -> Term {
 /// Either kind in a black hole, the other beside it.
 pub(crate) async fn pairs(cluster: &Arc<Cluster>, timing: Timing) -> Vec<Pair> {
     let one = |holder: Kind, cut: Cut, next: Kind| async move {
-        // Whose send is the PUT is known where there is one bucket.
-        let buckets = if cut == Cut::AtPut { 1 } else { BUCKETS };
-        let name = format!("pair-{holder:?}-{next:?}-{buckets}").to_lowercase();
-        let fleet = fleet_of(cluster, &name, timing, buckets, &[holder, next]).await;
-        tokio::time::sleep(SETTLED + timing.retry).await;
+        let name = format!("pair-{holder:?}-{cut:?}-{next:?}").to_lowercase();
+        // One bucket: its holder's next send is of its next renewal.
+        let fleet = fleet_of(cluster, &name, timing, 1, &[holder, next]).await;
+        tokio::time::sleep(SETTLED).await;
+        fleet.until_quiet(timing).await;
         let hole = holed(&fleet, 0, timing, cut).await;
         let overlap = fleet.longest_overlap(holder, next);
         for replica in &fleet.replicas {
@@ -246,11 +249,11 @@ pub(crate) async fn pairs(cluster: &Arc<Cluster>, timing: Timing) -> Vec<Pair> {
         Pair { holder, cut, next, overlap, hole }
     };
     let (a, b, c, d, e) = tokio::join!(
-        one(Kind::Go20, Cut::Now, Kind::Rust),
+        one(Kind::Go20, Cut::Next, Kind::Rust),
         one(Kind::Go20, Cut::AtPut, Kind::Rust),
-        one(Kind::Go32, Cut::Now, Kind::Rust),
-        one(Kind::Rust, Cut::Now, Kind::Go20),
-        one(Kind::Rust, Cut::Now, Kind::Go32)
+        one(Kind::Go32, Cut::Next, Kind::Rust),
+        one(Kind::Rust, Cut::Next, Kind::Go20),
+        one(Kind::Rust, Cut::Next, Kind::Go32)
     );
     vec![a, b, c, d, e]
 }
