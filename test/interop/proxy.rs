@@ -1,4 +1,5 @@
 //! A way to the API server that can become a black hole: connections stand, and nothing comes through.
+#![allow(dead_code, reason = "shared by tests that need some of it")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
