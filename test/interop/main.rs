@@ -17,6 +17,7 @@ mod cluster;
 mod compare;
 mod fleet;
 mod log;
+#[path = "../support/proxy.rs"]
 mod proxy;
 mod scenes;
 
