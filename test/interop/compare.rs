@@ -38,7 +38,8 @@ impl Plan {
         rounds: 3,
     };
     const SHORT: Self = Self {
-        timing: Timing::of(3_000, 2_000, 400),
+        // client-go does not tell two renewals in one second apart.
+        timing: Timing::of(4_000, 3_000, 1_000),
         kinds: &[Kind::Rust, Kind::Go32],
         window: Duration::from_secs(6),
         handovers: 8,

@@ -1,6 +1,6 @@
 //! From one kind to the other: after a clean stop, after a kill, and never from a holder that lives.
 
-use super::{SLACK, assert_waited, close, first_act, fleet, for_foreign, holder, lease, with_both};
+use super::{SLACK, assert_waited, close, first_act, fleet, for_foreign, for_go, holder, lease, with_both};
 use crate::cluster::at;
 use crate::fleet::{Fleet, Kind, Timing};
 use rustix::process::Signal;
@@ -80,7 +80,7 @@ async fn killed_rust_is_followed_by_go(go: Kind) {
     fleet.until_all_act(&[rust], SLACK).await;
     let gopher = fleet.start(go, T).await;
     renewed_for(&fleet, &fleet.replicas[rust].identity(), T.retry * 2).await;
-    followed(&fleet, rust, Signal::KILL, gopher, T.lease).await;
+    followed(&fleet, rust, Signal::KILL, gopher, for_go(T.lease)).await;
     close(fleet).await;
 }
 
@@ -160,10 +160,10 @@ async fn whose_duration_binds(go: Kind) {
                 T.lease
             );
             if go == Kind::Go20 {
-                assert_waited(written, acts, T.lease);
+                assert_waited(written, acts, for_go(T.lease));
                 assert!(waited < LONG.lease, "{waited:?}: client-go 0.20 has learned to honour the record");
             } else {
-                assert_waited(written, acts, LONG.lease);
+                assert_waited(written, acts, for_go(LONG.lease));
             }
             assert!(!ours.replicas[holder].runs());
         },

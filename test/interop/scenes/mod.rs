@@ -62,9 +62,15 @@ fn assert_waited(earlier: u64, later: u64, wait: Duration) {
     assert!(waited + Duration::from_millis(20) >= wait, "waited {waited:?}, and {wait:?} was due");
 }
 
-/// How long it waits for a holder of client-go: the lease, and as long as that may act on.
+/// How long a replica of leasehold waits for a holder of client-go: the lease, and as long as that may act on.
 fn for_foreign(timing: Timing) -> Duration {
     timing.lease + timing.renew
+}
+
+/// How long a replica of client-go waits for a holder with that lease-duration. client-go notices a renewal by its text, in which renewTime has
+/// whole seconds: of two in one second it counts from the first.
+fn for_go(lease: Duration) -> Duration {
+    lease - Duration::from_secs(1)
 }
 
 /// Each scene as a test with either client-go.
