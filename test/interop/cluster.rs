@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -47,6 +47,19 @@ impl Cluster {
             Err(kube::Error::Api(status)) if status.code == 404 => None,
             Err(e) => panic!("the Lease {name} cannot be read: {e}"),
         }
+    }
+
+    /// A person's hand: what `patch` says is merged into the Lease `name`, whoever holds it.
+    pub(crate) async fn edit(&self, name: &str, patch: &Value) {
+        let leases = Api::<Lease>::namespaced(self.client.clone(), &self.namespace);
+        let by = PatchParams { field_manager: Some("a-person".into()), ..PatchParams::default() };
+        leases.patch(name, &by, &Patch::Merge(patch)).await.unwrap_or_else(|e| panic!("{name} is edited: {e}"));
+    }
+
+    /// A person's hand, too.
+    pub(crate) async fn delete(&self, name: &str) {
+        let leases = Api::<Lease>::namespaced(self.client.clone(), &self.namespace);
+        leases.delete(name, &DeleteParams::default()).await.unwrap_or_else(|e| panic!("{name} is deleted: {e}"));
     }
 
     /// Requests for Leases since the server's start, by verb.

@@ -125,6 +125,16 @@ impl Replica {
         self.proxy.hole(hole);
     }
 
+    /// Its way becomes a black hole at the `nth` time that it sends something from now on.
+    pub(crate) fn hole_at_send(&self, nth: u32) {
+        self.proxy.hole_at_send(nth);
+    }
+
+    /// Whether nothing comes through to it or from it.
+    pub(crate) fn is_holed(&self) -> bool {
+        self.proxy.is_hole()
+    }
+
     /// Ends it by `signal` and waits for that.
     pub(crate) async fn end(&self, signal: Signal) {
         self.signal(signal);
@@ -254,6 +264,22 @@ impl Fleet {
         .await;
     }
 
+    /// Waits until the first bucket is renewed, and a bit: its holder has the answer, and sends nothing.
+    pub(crate) async fn until_quiet(&self, timing: Timing) {
+        let renewed = || async {
+            let lease = self.cluster.lease(&self.buckets[0]).await;
+            lease.and_then(|l| l["spec"]["renewTime"].as_str().map(str::to_owned))
+        };
+        let before = renewed().await;
+        let renewal = async {
+            while renewed().await == before {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), renewal).await.expect("it is renewed");
+        tokio::time::sleep(timing.retry / 2).await;
+    }
+
     /// The replica that acts on most buckets, of those that run.
     pub(crate) fn busiest(&self) -> usize {
         let running = (0..self.replicas.len()).filter(|&r| self.replicas[r].runs());
@@ -286,6 +312,13 @@ impl Fleet {
     pub(crate) fn longest_overlap(&self, one: Kind, other: Kind) -> Duration {
         let of_these = |(a, b, _, both)| ((a, b) == (one.min(other), one.max(other))).then_some(both);
         self.overlaps().into_iter().filter_map(of_these).max().unwrap_or_default()
+    }
+
+    /// What the replicas have said is of no more use.
+    pub(crate) fn forget(&self) {
+        let _ = std::fs::remove_dir_all(&self.scratch);
+        // The namespace's, if this was the last in it.
+        let _ = self.scratch.parent().map(std::fs::remove_dir);
     }
 
     fn state(&self) -> String {

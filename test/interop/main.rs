@@ -5,8 +5,8 @@
 //! ```text
 //! test/interop/build                                    # client-go's elector, twice
 //! export LEASEHOLD_E2E_KUBECONFIG=$(hack/apiserver/up)
-//! cargo build --example interop_replica
-//! cargo test --test interop
+//! cargo build --bin leasehold --example interop_replica
+//! cargo test --test interop -- --test-threads 30        # they wait more than they work
 //! ```
 //!
 //! Without these the tests say that they are skipped. `hack/compare` runs the comparison.
@@ -42,7 +42,7 @@ pub(crate) fn kubeconfig() -> Option<PathBuf> {
             "LEASEHOLD_E2E_KUBECONFIG is not set: it names the kubeconfig of an API server (hack/apiserver/up starts one)",
         );
     };
-    if !go_programs().join("elector-0.32").exists() {
+    if ["elector-0.20", "elector-0.32"].iter().any(|p| !go_programs().join(p).exists()) {
         return skip("client-go's electors are not built: test/interop/build does");
     }
     Some(kubeconfig.into())

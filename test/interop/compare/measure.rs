@@ -1,6 +1,6 @@
 //! The measurements, each on a fleet that it leaves as it found it: everybody runs, every bucket is acted on.
 
-use super::{Plan, REPLICAS, fleet_of};
+use super::{BUCKETS, Plan, REPLICAS, fleet_of};
 use crate::cluster::{Cluster, at};
 use crate::fleet::{Fleet, Kind, Timing};
 use crate::log::Term;
@@ -37,9 +37,21 @@ pub(crate) struct Hole {
     pub(crate) next: Duration,
 }
 
+/// When the requests of a holder begin to hang.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Cut {
+    /// Whatever is under way.
+    Now,
+    /// With its next renewal.
+    Next,
+    /// Between the answer to the GET and the PUT of a renewal of client-go 0.20.
+    AtPut,
+}
+
 /// A holder in a black hole, and who takes its buckets.
 pub(crate) struct Pair {
     pub(crate) holder: Kind,
+    pub(crate) cut: Cut,
     pub(crate) next: Kind,
     pub(crate) overlap: Duration,
     pub(crate) hole: Hole,
@@ -68,7 +80,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 /// Three replicas that share ten buckets and have settled.
 pub(crate) async fn steady_fleet(cluster: &Arc<Cluster>, kind: Kind, plan: &Plan) -> Fleet {
     let name = format!("steady-{kind:?}").to_lowercase();
-    let fleet = fleet_of(cluster, &name, plan.timing, &[kind; REPLICAS]).await;
+    let fleet = fleet_of(cluster, &name, plan.timing, BUCKETS, &[kind; REPLICAS]).await;
     tokio::time::sleep(SETTLED + plan.timing.retry).await;
     fleet
 }
@@ -96,7 +108,7 @@ pub(crate) async fn troubles(fleet: &mut Fleet, kind: Kind, plan: &Plan) -> Meas
     let mut hole = Hole::default();
     for round in 0..plan.rounds {
         let victim = fleet.busiest();
-        let one = holed(fleet, victim, plan.timing).await;
+        let one = holed(fleet, victim, plan.timing, Cut::Now).await;
         hole = Hole {
             overlap: hole.overlap.max(one.overlap),
             acted: hole.acted.max(one.acted),
@@ -111,7 +123,7 @@ pub(crate) async fn troubles(fleet: &mut Fleet, kind: Kind, plan: &Plan) -> Meas
     }
     let name = format!("slow-{kind:?}").to_lowercase();
     let timing = plan.timing.lingering(SLOW);
-    let mut slow = fleet_of(&fleet.cluster, &name, timing, &[kind; 2]).await;
+    let mut slow = fleet_of(&fleet.cluster, &name, timing, BUCKETS, &[kind; 2]).await;
     tokio::time::sleep(SETTLED).await;
     for _ in 0..plan.rounds {
         given_up(&mut slow, timing, Signal::TERM).await;
@@ -155,12 +167,19 @@ async fn killed(fleet: &mut Fleet, timing: Timing) -> Vec<f64> {
 }
 
 /// The requests of `victim` hang from now on.
-async fn holed(fleet: &Fleet, victim: usize, timing: Timing) -> Hole {
+async fn holed(fleet: &Fleet, victim: usize, timing: Timing, cut: Cut) -> Hole {
     let held = open(fleet, victim);
-    fleet.replicas[victim].hole(true);
+    let replica = &fleet.replicas[victim];
+    match cut {
+        Cut::Now => replica.hole(true),
+        Cut::Next => replica.hole_at_send(1),
+        Cut::AtPut => replica.hole_at_send(2),
+    }
+    fleet.until("nothing comes through", timing.retry * 3, |_| replica.is_holed()).await;
     let renewed = renewed(fleet, &held).await;
     others_act(fleet, victim, &held, timing).await;
-    let limit = timing.retry + timing.renew * 2 + Duration::from_secs(10);
+    // client-go's release has no end of its own before 0.31: until its connection is found dead.
+    let limit = timing.retry + timing.renew * 2 + Duration::from_secs(60);
     fleet.until("the one in the hole has stopped", limit, |f| f.replicas[victim].log().acting() == 0).await;
     let mut hole = Hole { next: Duration::MAX, ..Hole::default() };
     for (term, renewed) in held.iter().zip(renewed) {
@@ -215,23 +234,26 @@ fn next(fleet: &Fleet, replica: usize, term: &Term) -> Term {
 }
 
 /// Either kind in a black hole, the other beside it.
-pub(crate) async fn pairs(cluster: &Arc<Cluster>, plan: &Plan) -> Vec<Pair> {
-    let one = |holder: Kind, next: Kind| async move {
-        let name = format!("pair-{holder:?}-{next:?}").to_lowercase();
-        let fleet = fleet_of(cluster, &name, plan.timing, &[holder, next]).await;
-        tokio::time::sleep(SETTLED + plan.timing.retry).await;
-        let hole = holed(&fleet, 0, plan.timing).await;
+pub(crate) async fn pairs(cluster: &Arc<Cluster>, timing: Timing) -> Vec<Pair> {
+    let one = |holder: Kind, cut: Cut, next: Kind| async move {
+        let name = format!("pair-{holder:?}-{cut:?}-{next:?}").to_lowercase();
+        // One bucket: its holder's next send is of its next renewal.
+        let fleet = fleet_of(cluster, &name, timing, 1, &[holder, next]).await;
+        tokio::time::sleep(SETTLED).await;
+        fleet.until_quiet(timing).await;
+        let hole = holed(&fleet, 0, timing, cut).await;
         let overlap = fleet.longest_overlap(holder, next);
         for replica in &fleet.replicas {
             replica.end(Signal::KILL).await;
         }
-        Pair { holder, next, overlap, hole }
+        Pair { holder, cut, next, overlap, hole }
     };
-    let (a, b, c, d) = tokio::join!(
-        one(Kind::Go20, Kind::Rust),
-        one(Kind::Go32, Kind::Rust),
-        one(Kind::Rust, Kind::Go20),
-        one(Kind::Rust, Kind::Go32)
+    let (a, b, c, d, e) = tokio::join!(
+        one(Kind::Go20, Cut::Next, Kind::Rust),
+        one(Kind::Go20, Cut::AtPut, Kind::Rust),
+        one(Kind::Go32, Cut::Next, Kind::Rust),
+        one(Kind::Rust, Cut::Next, Kind::Go20),
+        one(Kind::Rust, Cut::Next, Kind::Go32)
     );
-    vec![a, b, c, d]
+    vec![a, b, c, d, e]
 }

@@ -9,9 +9,9 @@ with_both!(go_in_a_black_hole_beside_rust, rust_in_a_black_hole_beside_go, work_
 const T: Timing = Timing::SHORT;
 
 /// client-go acts for up to retry-period + 2 renew-deadlines after its last renewal: longer than its lease. The grace covers
-/// it.
+/// it. (Not where 0.20 is cut off within a renewal: `hack/compare pairs` measures that.)
 async fn go_in_a_black_hole_beside_rust(go: Kind) {
-    let Some(mut fleet) = fleet("holed-go", 2).await else { return };
+    let Some(mut fleet) = fleet("holed-go", 1).await else { return };
     fleet.init(T).await;
     let gopher = fleet.start(go, T).await;
     fleet.until_all_act(&[gopher], SLACK).await;
@@ -34,12 +34,12 @@ async fn rust_in_a_black_hole_beside_go(go: Kind) {
 }
 
 async fn holed(fleet: &mut crate::fleet::Fleet, holder: usize, next: usize, wait: Duration) {
-    // It has seen what there is, before anything happens to the other.
+    // The next has seen what there is, before anything happens to the holder.
     let before = fleet.replicas[holder].identity();
     let renewals = |l: &serde_json::Value| l["spec"]["renewTime"].clone();
-    let first = super::lease(fleet, &fleet.buckets[0], "held", |l| super::holder(l) == before).await;
-    super::lease(fleet, &fleet.buckets[0], "renewed", |l| renewals(l) != renewals(&first)).await;
-    fleet.replicas[holder].hole(true);
+    fleet.until_quiet(T).await;
+    fleet.until_quiet(T).await;
+    fleet.replicas[holder].hole_at_send(1);
     fleet.until_all_act(&[next], wait + SLACK).await;
     fleet
         .until("the one in the hole has stopped", T.retry + T.renew * 2 + SLACK, |f| {
