@@ -17,8 +17,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tower::Service;
 
-/// When each write was sent: by client, Lease and renewTime, which no two writes of a replica share.
-type Sends = Arc<Mutex<HashMap<(String, String, String), Duration>>>;
+/// When each write was sent: by client, Lease, and the renewTime and resourceVersion in it. (The layout Lease has no
+/// renewTime.)
+type Sends = Arc<Mutex<HashMap<(String, String, String, u64), Duration>>>;
 
 /// A connection whose requests are looked at on their way: rules S3 and S5 are about what is sent, and after what.
 #[derive(Clone)]
@@ -63,7 +64,8 @@ impl Eyes {
         let now = self.truth.now();
         let bucket = any.name.clone();
         let write = write(commit, before.as_deref(), after.as_deref());
-        let key = (commit.client.to_string(), bucket.clone(), any.renewed.clone());
+        let base = before.as_ref().map_or(0, |v| v.revision);
+        let key = (commit.client.to_string(), bucket.clone(), any.renewed.clone(), base);
         // One that stays under way may land at any time.
         let sent = if after.is_some() { self.sends.lock().expect("whole").get(&key).copied() } else { None };
         let arrived = sent.unwrap_or(now);
@@ -80,7 +82,8 @@ impl Eyes {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         if parts.method == "PUT" {
             // Of two that are the same the first counts.
-            let key = (client.to_owned(), text("/metadata/name"), text("/spec/renewTime"));
+            let base = text("/metadata/resourceVersion").parse().unwrap_or(0);
+            let key = (client.to_owned(), text("/metadata/name"), text("/spec/renewTime"), base);
             self.sends.lock().expect("whole").entry(key).or_insert(now);
         }
         let number = self.number.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! A fleet of replicas over the in-memory API server, on paused time.
 
 use crate::clock::{SkewedClock, Truth};
-use crate::history::version::Version;
+use crate::history::version::{Cut, Version};
 use crate::history::{Call, History, What};
 use crate::spy::Eyes;
 use futures::future::BoxFuture;
@@ -133,6 +133,8 @@ pub struct Character {
     pub aware: Option<Arc<dyn DynLeaderAware>>,
     /// What cannot be stopped ends the process, as it does outside of tests; else the run fails.
     pub exits: bool,
+    /// Some of its work takes longer than any term that is not renewed.
+    pub long_work: bool,
 }
 
 impl Default for Character {
@@ -145,6 +147,7 @@ impl Default for Character {
             clock_ppm: 0,
             aware: None,
             exits: false,
+            long_work: false,
         }
     }
 }
@@ -194,8 +197,12 @@ impl World {
         let manager = Manager::new(Connector::client(client), NAMESPACE, shared.clone()).expect("a client");
         let (config, config_seen) = watch::channel(Arc::new(self.config(&character)));
         let timing = character.timing.unwrap_or(self.timing);
-        let buckets = character.buckets.unwrap_or(self.buckets);
-        self.history.add(self.truth.now(), &name, What::Born { buckets, timing });
+        let hash = match character.hash {
+            Some(Hash::Ring) => "ring",
+            _ => "knative",
+        };
+        let wants = Cut { buckets: character.buckets.unwrap_or(self.buckets), hash: hash.to_owned() };
+        self.history.add(self.truth.now(), &name, What::Born { wants, timing });
         let life = Life {
             name: name.clone(),
             truth: self.truth,
@@ -234,6 +241,7 @@ impl World {
             history: self.history.clone(),
             replica: name.clone(),
             process: process.clone(),
+            long: character.long_work,
         };
         let rng = fastrand::Rng::with_seed(self.rng.clone().u64(..) ^ n);
         let worker = tokio::spawn(process.clone().freezes(work.clone().run(rng)));
@@ -291,7 +299,14 @@ impl World {
     }
 
     /// Fails on any broken rule.
+    ///
+    /// SIM_DUMP names a file into which all that happened is written, one thing a line.
     pub fn judge(&self) {
+        if let Ok(path) = std::env::var("SIM_DUMP") {
+            let all: Vec<String> =
+                self.history.entries().iter().map(|e| format!("{:?} {} {:?}\n", e.at, e.replica, e.what)).collect();
+            std::fs::write(path, all.concat()).expect("written");
+        }
         let found = self.history.violations();
         assert!(found.is_empty(), "{found:#?}\n{:#?}", self.tail());
         let fatals = self.fatals.lock().expect("whole");
@@ -432,6 +447,7 @@ struct Work {
     history: History,
     replica: String,
     process: Ice,
+    long: bool,
 }
 
 impl Work {
@@ -441,9 +457,8 @@ impl Work {
             let key = format!("ns/{}", rng.u32(0..40));
             let Some(guard) = self.leadership.guard(&key) else { continue };
             let length = match rng.u32(0..200) {
-                // Longer than any term that is not renewed: it ends with the term.
-                0 => rng.u64(0..90_000),
-                1..10 => rng.u64(0..4000),
+                0 if self.long => rng.u64(0..90_000),
+                0..10 => rng.u64(0..4000),
                 _ => rng.u64(1..80),
             };
             tokio::spawn(self.process.clone().freezes(self.clone().act(guard, key, Duration::from_millis(length))));

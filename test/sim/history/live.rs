@@ -6,7 +6,7 @@
 //! ends only now, the rest after a promote that failed. Each stretch between two such things is judged by itself.
 
 use super::run::{RATE, Run, is_replica};
-use super::version::Version;
+use super::version::{Cut, Version};
 use super::{Call, Entry, Violation, What};
 use leasehold::config::Timing;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,9 +17,9 @@ use std::time::Duration;
 const SLACK: Duration = Duration::from_secs(1);
 
 /// A living process.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Life {
-    buckets: u32,
+    wants: Cut,
     timing: Timing,
 }
 
@@ -48,16 +48,16 @@ impl State<'_> {
         self.leases.iter().find(|(name, _)| !name.contains("-of-")).map(|(_, v)| v)
     }
 
-    fn wanted(&self, buckets: u32) -> bool {
-        self.living.values().any(|l| l.buckets == buckets)
+    fn wanted(&self, cut: &Cut) -> bool {
+        self.living.values().any(|l| l.wants == *cut)
     }
 
     fn standing(&self) -> Standing {
         match self.layout().and_then(|v| v.layout.as_ref()) {
             None => Standing::Gone,
-            Some(l) if l.open && self.wanted(l.buckets) => Standing::InForce(l.buckets),
+            Some(l) if l.open && self.wanted(&l.cut) => Standing::InForce(l.cut.buckets),
             Some(l) if l.open => Standing::Foreign,
-            Some(l) if self.wanted(l.buckets) => Standing::Gone,
+            Some(l) if self.wanted(&l.cut) => Standing::Gone,
             Some(_) => Standing::Unwanted,
         }
     }
@@ -135,8 +135,8 @@ impl<'a> Watch<'a> {
         let replica = &*e.replica;
         let before = |since: Duration| self.calm.is_some_and(|calm| since < calm);
         match &e.what {
-            What::Born { buckets, timing } => {
-                self.state.living.insert(replica, Life { buckets: *buckets, timing: *timing });
+            What::Born { wants, timing } => {
+                self.state.living.insert(replica, Life { wants: wants.clone(), timing: *timing });
                 true
             }
             What::Configured { timing } => {
@@ -273,6 +273,22 @@ fn holdings<'a>(run: &Run<'a>) -> BTreeMap<&'a str, Vec<(Duration, Duration)>> {
         list.sort();
     }
     all
+}
+
+/// What still keeps the world from being well, for whoever has waited for that in vain.
+pub fn pending(entries: &[Entry]) -> String {
+    let mut watch = Watch::default();
+    let mut last = Vec::new();
+    for e in entries {
+        if watch.take(e).is_some() {
+            last.push(e);
+        }
+    }
+    let last = &last[last.len().saturating_sub(5)..];
+    let requests = entries.iter().filter(|e| matches!(&e.what, What::Asked(a) if watch.out.contains_key(&a.number)));
+    let requests: Vec<&Entry> = requests.collect();
+    let due = watch.stretch.map(|s| (s.from, s.state.living.len()));
+    format!("stopping {:?}, due from {due:?}, rests until {:?}, requests out {requests:?}, last disturbed by {last:#?}", watch.stopping, watch.rests)
 }
 
 /// When every bucket must have a holder, if nothing is done to the world any more.

@@ -27,13 +27,13 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use version::Version;
+use version::{Cut, Version};
 
 /// One thing that happened.
 #[derive(Debug, Clone)]
 pub enum What {
-    /// A process began, and wants so many buckets.
-    Born { buckets: u32, timing: Timing },
+    /// A process began, and wants this layout.
+    Born { wants: Cut, timing: Timing },
     /// It goes by other durations from here on.
     Configured { timing: Timing },
     /// It was told to stop.
@@ -187,6 +187,10 @@ impl History {
     /// When every bucket must have a holder, if from here on the world is left alone.
     pub fn due(&self, now: Duration) -> Duration {
         live::due(&self.0.lock().expect("whole"), now)
+    }
+
+    pub fn pending(&self) -> String {
+        live::pending(&self.0.lock().expect("whole"))
     }
 
     /// What was done to the fleet.

@@ -74,8 +74,8 @@ fn renewed_without_term(run: &Run<'_>) -> Vec<Violation> {
         let terms = terms.get(&(&*e.replica, w.bucket.as_str())).map_or(&[][..], Vec::as_slice);
         let good = terms.iter().any(|t| {
             let over = match t.ended {
-                // A lost one is over when its gate shuts, not when its demote has returned.
-                Some((ended, Reason::Lost)) => t.shut.unwrap_or(ended),
+                // A lost one is over at once: its guards are cancelled, and demote is called.
+                Some((ended, Reason::Lost)) => t.drained.unwrap_or(ended),
                 Some((ended, _)) => ended,
                 None => Duration::MAX,
             };

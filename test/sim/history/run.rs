@@ -1,6 +1,6 @@
 //! A history put in order once, for all rules: who lived when, which terms there were, who held what when.
 
-use super::{Entry, What, Wrote};
+use super::{Call, Entry, What, Wrote};
 use leasehold::leader::{FencingToken, Reason};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,6 +28,8 @@ pub struct Term<'a> {
     pub begun: Duration,
     pub promoted: Option<Duration>,
     pub shut: Option<Duration>,
+    /// Its demote was called: no guard was out any more.
+    pub drained: Option<Duration>,
     pub ended: Option<(Duration, Reason)>,
 }
 
@@ -95,7 +97,7 @@ fn terms<'a>(entries: &[&'a Entry]) -> Vec<Term<'a>> {
             What::Begun { bucket, token } => {
                 last.insert((&e.replica, bucket), terms.len());
                 let (replica, begun) = (&*e.replica, e.at);
-                terms.push(Term { replica, bucket, token: *token, begun, promoted: None, shut: None, ended: None });
+                terms.push(Term { replica, bucket, token: *token, begun, promoted: None, shut: None, drained: None, ended: None });
             }
             What::Promoted { bucket } => {
                 if let Some(at) = of(bucket) {
@@ -105,6 +107,11 @@ fn terms<'a>(entries: &[&'a Entry]) -> Vec<Term<'a>> {
             What::Shut { bucket } => {
                 if let Some(at) = of(bucket) {
                     terms[at].shut.get_or_insert(e.at);
+                }
+            }
+            What::Aware { bucket, call: Call::Demote } => {
+                if let Some(at) = of(bucket) {
+                    terms[at].drained.get_or_insert(e.at);
                 }
             }
             What::Ended { bucket, reason, .. } => {

@@ -42,11 +42,19 @@ pub struct Vouch {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LayoutRef(pub String, pub u64);
 
+/// How a queue is cut.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cut {
+    pub buckets: u32,
+    /// `knative` or `ring`.
+    pub hash: String,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LayoutView {
     pub id: LayoutRef,
     pub open: bool,
-    pub buckets: u32,
+    pub cut: Cut,
     pub era: u32,
     pub longest: Duration,
 }
@@ -100,7 +108,10 @@ impl Version {
             layout: layout.map(|l| LayoutView {
                 id: LayoutRef(uid.clone(), l["generation"].as_u64().unwrap_or(0)),
                 open: l["open"].as_bool().unwrap_or(false),
-                buckets: l["buckets"].as_u64().and_then(|n| n.try_into().ok()).unwrap_or(0),
+                cut: Cut {
+                    buckets: l["buckets"].as_u64().and_then(|n| n.try_into().ok()).unwrap_or(0),
+                    hash: l["hash"].as_str().unwrap_or_default().to_owned(),
+                },
                 era: l["era"].as_u64().and_then(|n| n.try_into().ok()).unwrap_or(0),
                 longest: seconds(l.get("leaseDurationSeconds")),
             }),

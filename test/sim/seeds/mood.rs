@@ -2,7 +2,8 @@
 
 use leasehold::bucket::Bucket;
 use leasehold::leader::{BoxError, LeaderAware, Reason, Term};
-use tokio::sync::watch;
+use std::sync::{Arc, Mutex};
+use tokio::sync::Notify;
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Feeling {
@@ -11,36 +12,41 @@ pub struct Feeling {
     pub demote_hangs: bool,
 }
 
-#[derive(Clone)]
-pub struct Mood(watch::Sender<Feeling>);
-
-impl Default for Mood {
-    fn default() -> Self {
-        Self(watch::Sender::new(Feeling::default()))
-    }
-}
+/// A Notify wakes in the order in which it was asked, so a run repeats itself.
+#[derive(Clone, Default)]
+pub struct Mood(Arc<(Mutex<Feeling>, Notify)>);
 
 impl Mood {
     pub fn is(&self, feeling: Feeling) {
-        self.0.send_replace(feeling);
+        *self.0.0.lock().expect("whole") = feeling;
+        self.0.1.notify_waiters();
+    }
+
+    fn now(&self) -> Feeling {
+        *self.0.0.lock().expect("whole")
+    }
+
+    async fn while_it(&self, hangs: impl Fn(Feeling) -> bool) {
+        while hangs(self.now()) {
+            self.0.1.notified().await;
+        }
     }
 }
 
 impl LeaderAware for Mood {
     async fn promote(&self, term: Term) -> Result<(), BoxError> {
-        if self.0.borrow().promote_fails {
+        if self.now().promote_fails {
             return Err("not in the mood".into());
         }
-        let mut mood = self.0.subscribe();
         tokio::select! {
             biased;
-            _ = mood.wait_for(|m| !m.promote_hangs) => Ok(()),
+            () = self.while_it(|m| m.promote_hangs) => Ok(()),
             () = term.cancelled() => Err("cancelled".into()),
         }
     }
 
     async fn demote(&self, _: &Bucket, _: Reason) {
         // Heeds nothing: one that does not return ends the process.
-        let _ = self.0.subscribe().wait_for(|m| !m.demote_hangs).await;
+        self.while_it(|m| m.demote_hangs).await;
     }
 }

@@ -79,6 +79,7 @@ impl Story {
             clock_ppm: rng.i64(-4900..=4900),
             aware: Some(Arc::new(mood.clone())),
             exits: true,
+            long_work: true,
             ..Character::default()
         };
         if self.mixed_durations && rng.bool() {
@@ -135,7 +136,10 @@ impl Story {
         let (history, truth) = (self.world.history.clone(), self.world.truth);
         history.add(truth.now(), "world", What::Calm);
         let long = last || self.rng.bool();
+        let began = truth.now();
         loop {
+            let waited = truth.now() - began;
+            assert!(waited < Duration::from_mins(30), "not well after {waited:?}: {}", history.pending());
             let left = history.due(truth.now()).saturating_sub(truth.now());
             if left.is_zero() {
                 break;
