@@ -3,12 +3,13 @@
 //!
 //! The world is well from [`What::Calm`] on, and until [`What::Trouble`], from the last thing on that is no work of a living
 //! replica: a process that begins or ends, a person's or client-go's write, a write or request from before that lands or
-//! ends only now, the rest after a promote that failed. Each stretch between two such things is judged by itself.
+//! ends only now, the end of the work under a layout that is gone, the rest after a promote that failed. Each stretch between two such things is judged by itself.
 
 use super::run::{RATE, Run, is_replica};
 use super::version::{Cut, Version};
 use super::{Call, Entry, Violation, What};
 use leasehold::config::Timing;
+use leasehold::leader::Reason;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -187,6 +188,8 @@ impl<'a> Watch<'a> {
                 false
             }
             What::Aware { bucket, .. } => self.calls.remove(&(replica, bucket.as_str())).is_some_and(before),
+            // Another layout, or none: its guards had up to drain-timeout.
+            What::Ended { reason: Reason::Resharded, .. } => true,
             What::Promoted { bucket } => {
                 self.failures.remove(&(replica, bucket.as_str()));
                 false
