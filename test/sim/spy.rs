@@ -17,8 +17,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tower::Service;
 
-/// When each write was sent: by client, Lease, and the renewTime and resourceVersion in it. (The layout Lease has no
-/// renewTime.)
+/// When each write was sent: by client, Lease, and the times and the resourceVersion in it.
 type Sends = Arc<Mutex<HashMap<(String, String, String, u64), Duration>>>;
 
 /// A connection whose requests are looked at on their way: rules S3 and S5 are about what is sent, and after what.
@@ -65,7 +64,7 @@ impl Eyes {
         let bucket = any.name.clone();
         let write = write(commit, before.as_deref(), after.as_deref());
         let base = before.as_ref().map_or(0, |v| v.revision);
-        let key = (commit.client.to_string(), bucket.clone(), any.renewed.clone(), base);
+        let key = (commit.client.to_string(), bucket.clone(), format!("{} {}", any.acquired, any.renewed), base);
         // One that stays under way may land at any time.
         let sent = if after.is_some() { self.sends.lock().expect("whole").get(&key).copied() } else { None };
         let arrived = sent.unwrap_or(now);
@@ -83,7 +82,8 @@ impl Eyes {
         if parts.method == "PUT" {
             // Of two that are the same the first counts.
             let base = text("/metadata/resourceVersion").parse().unwrap_or(0);
-            let key = (client.to_owned(), text("/metadata/name"), text("/spec/renewTime"), base);
+            let times = format!("{} {}", text("/spec/acquireTime"), text("/spec/renewTime"));
+            let key = (client.to_owned(), text("/metadata/name"), times, base);
             self.sends.lock().expect("whole").entry(key).or_insert(now);
         }
         let number = self.number.fetch_add(1, Ordering::Relaxed);

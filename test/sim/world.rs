@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -242,6 +242,7 @@ impl World {
             replica: name.clone(),
             process: process.clone(),
             long: character.long_work,
+            let_go: Arc::default(),
         };
         let rng = fastrand::Rng::with_seed(self.rng.clone().u64(..) ^ n);
         let worker = tokio::spawn(process.clone().freezes(work.clone().run(rng)));
@@ -432,6 +433,11 @@ impl Replica {
         true
     }
 
+    /// That work ends.
+    pub fn let_go(&self) {
+        self.work.let_go.notify_waiters();
+    }
+
     /// The machine sleeps, or the process is stopped: nothing of it runs, its clock does.
     pub fn suspend(&self) {
         self.ice.freeze();
@@ -448,6 +454,7 @@ struct Work {
     replica: String,
     process: Ice,
     long: bool,
+    let_go: Arc<Notify>,
 }
 
 impl Work {
@@ -486,7 +493,11 @@ impl Work {
     async fn hold(self, guard: Guard, key: String, length: Duration) {
         let began = self.truth.now();
         let times = self.process.times();
-        tokio::time::sleep(length).await;
+        tokio::select! {
+            biased;
+            () = self.let_go.notified() => {}
+            () = tokio::time::sleep(length) => {}
+        }
         let frozen = self.process.time(times).map(|at| self.truth.at(at));
         self.note(&guard, &key, began, frozen.unwrap_or_else(|| self.truth.now()), true);
     }

@@ -70,8 +70,8 @@ impl State<'_> {
         let grace = lives().map(|l| l.timing.renew_deadline).max()?;
         let queue = self.layout().and_then(|v| v.layout.as_ref()).map(|l| l.longest).unwrap_or_default();
         let longest = own.max(queue);
-        // A first start waits for the longest that stands anywhere in the queue.
-        let all = self.leases.values().map(|v| v.longest).max().unwrap_or_default().max(longest);
+        // A first start waits for the longest that stands anywhere in the queue; a release record keeps what has bound.
+        let all = self.ever.values().copied().max().unwrap_or_default().max(longest);
         let opening = match self.standing() {
             Standing::InForce(_) => Duration::ZERO,
             Standing::Gone => all,

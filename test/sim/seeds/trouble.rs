@@ -128,6 +128,7 @@ impl Story {
             replica.faults.clear();
             replica.ice.thaw();
             replica.process.thaw();
+            replica.let_go();
             mood.is(Feeling::default());
             for verb in VERBS {
                 self.world.server.allow(&replica.name, Some(verb), "leases");
