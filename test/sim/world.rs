@@ -438,6 +438,21 @@ impl Replica {
         self.work.let_go.notify_waiters();
     }
 
+    /// What goes on after a freeze or a suspend: its election, its work, or both.
+    pub fn thaws(&self) -> impl Fn(bool, bool) + use<> {
+        let (ice, process) = (self.ice.clone(), self.process.clone());
+        let (truth, history, name) = (self.truth, self.history.clone(), self.name.clone());
+        move |election, work| {
+            history.add(truth.now(), &name, What::Woke);
+            if election {
+                ice.thaw();
+            }
+            if work {
+                process.thaw();
+            }
+        }
+    }
+
     /// The machine sleeps, or the process is stopped: nothing of it runs, its clock does.
     pub fn suspend(&self) {
         self.ice.freeze();
@@ -474,9 +489,10 @@ impl Work {
 
     /// While it is suspended it does nothing; if it is polled again afterwards it acts again.
     async fn act(self, guard: Guard, key: String, length: Duration) {
-        let note = |from, until| self.note(&guard, &key, from, until, false);
+        let given = self.truth.now();
+        let note = |from, until| self.note(&guard, &key, given, (from, until), false);
         let mut sleep = std::pin::pin!(tokio::time::sleep(length));
-        let (mut began, mut times) = (self.truth.now(), self.process.times());
+        let (mut began, mut times) = (given, self.process.times());
         let frozen = |times| self.process.time(times).map(|at| self.truth.at(at));
         let work = poll_fn(|cx| {
             if let Some(at) = frozen(times) {
@@ -499,12 +515,13 @@ impl Work {
             () = tokio::time::sleep(length) => {}
         }
         let frozen = self.process.time(times).map(|at| self.truth.at(at));
-        self.note(&guard, &key, began, frozen.unwrap_or_else(|| self.truth.now()), true);
+        let until = frozen.unwrap_or_else(|| self.truth.now());
+        self.note(&guard, &key, began, (began, until), true);
     }
 
-    fn note(&self, guard: &Guard, key: &str, from: Duration, until: Duration, stubborn: bool) {
+    fn note(&self, guard: &Guard, key: &str, given: Duration, (from, until): (Duration, Duration), stubborn: bool) {
         let (bucket, token) = (guard.bucket().name().to_owned(), guard.token());
-        let what = What::Act { bucket, key: key.to_owned(), token, until, stubborn };
+        let what = What::Act { bucket, key: key.to_owned(), token, given, until, stubborn };
         self.history.add(from, &self.replica, what);
     }
 }

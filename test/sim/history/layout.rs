@@ -13,12 +13,20 @@ struct Take<'a> {
     sent: Duration,
 }
 
+/// By replica, bucket and revision. After a restore revisions repeat.
+type Takes<'a> = BTreeMap<(&'a str, &'a str, u64), Vec<Take<'a>>>;
+
+/// The last one of that revision that was sent by then.
+fn take<'t, 'a>(takes: &'t Takes<'a>, replica: &'a str, bucket: &'a str, revision: u64, at: Duration) -> Option<&'t Take<'a>> {
+    takes.get(&(replica, bucket, revision))?.iter().rev().find(|t| t.sent <= at)
+}
+
 pub fn check(run: &Run<'_>) -> Vec<Violation> {
-    let mut takes: BTreeMap<(&str, &str, u64), Take<'_>> = BTreeMap::new();
+    let mut takes: Takes<'_> = BTreeMap::new();
     for (e, w) in run.writes().filter(|(_, w)| matches!(w.write, Write::Took { .. })) {
         if let Some(vouch) = w.after.as_ref().and_then(|v| v.vouch.as_ref()) {
             let take = Take { layout: &vouch.layout, sent: w.arrived };
-            takes.insert((&e.replica, &w.bucket, w.revision), take);
+            takes.entry((&e.replica, &w.bucket, w.revision)).or_default().push(take);
         }
     }
     let mut found = mixed(run, &takes);
@@ -26,12 +34,12 @@ pub fn check(run: &Run<'_>) -> Vec<Violation> {
     found
 }
 
-fn mixed(run: &Run<'_>, takes: &BTreeMap<(&str, &str, u64), Take<'_>>) -> Vec<Violation> {
+fn mixed(run: &Run<'_>, takes: &Takes<'_>) -> Vec<Violation> {
     let mut acts: Vec<(Duration, Duration, &LayoutRef, &str)> = run
         .acts()
         .filter(|a| a.at < a.until)
         .filter_map(|a| {
-            let take = takes.get(&(a.replica, a.bucket, a.token?.revision()))?;
+            let take = take(takes, a.replica, a.bucket, a.token?.revision(), a.at)?;
             Some((a.at, a.until, take.layout, a.bucket))
         })
         .collect();
@@ -54,7 +62,7 @@ fn mixed(run: &Run<'_>, takes: &BTreeMap<(&str, &str, u64), Take<'_>>) -> Vec<Vi
     found
 }
 
-fn not_in_force(run: &Run<'_>, takes: &BTreeMap<(&str, &str, u64), Take<'_>>) -> Vec<Violation> {
+fn not_in_force(run: &Run<'_>, takes: &Takes<'_>) -> Vec<Violation> {
     // Which layout was in force from when on.
     let mut force: Vec<(Duration, Option<LayoutRef>)> = Vec::new();
     for e in &run.entries {
@@ -73,7 +81,9 @@ fn not_in_force(run: &Run<'_>, takes: &BTreeMap<(&str, &str, u64), Take<'_>>) ->
     }
     let mut found = Vec::new();
     for term in &run.terms {
-        let Some(take) = term.token.and_then(|t| takes.get(&(term.replica, term.bucket, t.revision()))) else { continue };
+        let Some(take) = term.token.and_then(|t| take(takes, term.replica, term.bucket, t.revision(), term.begun)) else {
+            continue;
+        };
         let from = force.iter().rposition(|(at, _)| *at <= take.sent).unwrap_or(0);
         let stood = force[from..].iter().take_while(|(at, _)| *at <= term.begun).any(|(_, l)| l.as_ref() == Some(take.layout));
         if !stood && !force.is_empty() {

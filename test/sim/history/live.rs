@@ -17,6 +17,9 @@ use std::time::Duration;
 /// What the design gives beside the durations.
 const SLACK: Duration = Duration::from_secs(1);
 
+/// Within how long every replica has noticed a restored etcd: a watch from a revision that is not there yet hangs, thrice.
+const NOTICED: Duration = Duration::from_secs(45);
+
 /// A living process.
 #[derive(Clone)]
 struct Life {
@@ -176,6 +179,7 @@ impl<'a> Watch<'a> {
                         self.state.leases.insert(name, Arc::clone(v));
                     }
                 }
+                self.rests = self.rests.max(e.at + NOTICED);
                 true
             }
             What::Asked(asked) => {

@@ -42,9 +42,10 @@ pub enum What {
     Stopped,
     /// It was killed, or ended itself.
     Died,
-    /// Work was done under a guard, from here on until then; while a process is suspended it does none. `stubborn` work
+    /// Work was done under a guard, from here on until then; while a process is suspended it does none. The guard was
+    /// `given` then; `stubborn` work
     /// did not run under [`Guard::run`](leasehold::leader::Guard::run), and heeds nothing.
-    Act { bucket: String, key: String, token: Option<FencingToken>, until: Duration, stubborn: bool },
+    Act { bucket: String, key: String, token: Option<FencingToken>, given: Duration, until: Duration, stubborn: bool },
     /// A write of a Lease was carried out.
     Wrote(Wrote),
     /// A request that must not be sent.
@@ -67,6 +68,8 @@ pub enum What {
     Aware { bucket: String, call: Call },
     /// The world did this to the fleet.
     Fault(&'static str),
+    /// A process that was frozen, or suspended, goes on: what it had decided to send goes out now.
+    Woke,
     /// From here on nothing is being done to anybody, until [`What::Trouble`].
     Calm,
     Trouble,

@@ -4,7 +4,7 @@
 use super::run::{Act, Run, Term};
 use super::{Asked, Call, Kind, Violation, What, Write};
 use leasehold::leader::{FencingToken, Reason};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 pub fn check(run: &Run<'_>) -> Vec<Violation> {
@@ -69,8 +69,14 @@ fn by_bucket<'a, 'r>(run: &'r Run<'a>) -> BTreeMap<(&'a str, &'a str), Vec<&'r T
 /// After a term was lost, and before the bucket is taken again, nothing is renewed.
 fn renewed_without_term(run: &Run<'_>) -> Vec<Violation> {
     let terms = by_bucket(run);
+    let woke: BTreeSet<(&str, Duration)> =
+        run.entries.iter().filter(|e| matches!(e.what, What::Woke)).map(|e| (&*e.replica, e.at)).collect();
     let mut found = Vec::new();
     for (e, w) in run.writes().filter(|(_, w)| matches!(w.write, Write::Renewed { .. })) {
+        // It was decided before it froze.
+        if woke.contains(&(&*e.replica, w.arrived)) {
+            continue;
+        }
         let terms = terms.get(&(&*e.replica, w.bucket.as_str())).map_or(&[][..], Vec::as_slice);
         let good = terms.iter().any(|t| {
             let over = match t.ended {

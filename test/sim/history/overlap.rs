@@ -48,8 +48,8 @@ fn outside_of_terms(run: &Run<'_>) -> Vec<Violation> {
         let terms = terms.get(&(act.replica, act.bucket)).map_or(&[][..], Vec::as_slice);
         let good = terms.iter().any(|t| {
             t.token == act.token
-                && t.promoted.is_some_and(|p| p <= act.at)
-                && t.shut.is_none_or(|s| act.at <= s)
+                && t.promoted.is_some_and(|p| p <= act.given)
+                && t.shut.is_none_or(|s| act.given <= s)
                 && t.ended.is_none_or(|(e, _)| act.until <= e)
         });
         if !good {

@@ -38,6 +38,7 @@ pub struct Act<'a> {
     pub bucket: &'a str,
     pub key: &'a str,
     pub token: Option<FencingToken>,
+    pub given: Duration,
     pub at: Duration,
     pub until: Duration,
     pub stubborn: bool,
@@ -67,9 +68,10 @@ impl<'a> Run<'a> {
 
     pub fn acts(&self) -> impl Iterator<Item = Act<'a>> {
         self.entries.iter().filter_map(|e| {
-            let What::Act { bucket, key, token, until, stubborn } = &e.what else { return None };
+            let What::Act { bucket, key, token, given, until, stubborn } = &e.what else { return None };
             let until = self.died.get(&*e.replica).map_or(*until, |d| (*until).min(*d));
-            Some(Act { replica: &e.replica, bucket, key, token: *token, at: e.at, until, stubborn: *stubborn })
+            let (token, given, stubborn) = (*token, *given, *stubborn);
+            Some(Act { replica: &e.replica, bucket, key, token, given, at: e.at, until, stubborn })
         })
     }
 

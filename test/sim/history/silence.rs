@@ -25,8 +25,9 @@ struct Course {
 pub fn check(run: &Run<'_>) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut courses: BTreeMap<&str, Course> = BTreeMap::new();
+    let mut takes: BTreeMap<(&str, &str), Take<'_>> = BTreeMap::new();
     let mut graces: BTreeMap<&str, Duration> = BTreeMap::new();
-    // The longest duration that the layout Lease said, and until when.
+    // The longest duration that the layout Lease said, and since when.
     let mut layout: Vec<(Duration, Duration)> = vec![(Duration::ZERO, Duration::ZERO)];
     for e in &run.entries {
         match &e.what {
@@ -47,17 +48,22 @@ pub fn check(run: &Run<'_>) -> Vec<Violation> {
             What::Wrote(w) => {
                 if let Some(said) = w.after.as_ref().and_then(|v| v.layout.as_ref()) {
                     layout.push((e.at, said.longest));
-                } else if let (Write::Took { duration }, Some(before)) = (&w.write, &w.before) {
+                } else if let (Write::Took { duration }, Some(before)) = (&w.write, &w.before)
+                    && is_replica(&e.replica)
+                {
                     let course = courses.entry(&w.bucket).or_default();
-                    // What the layout Lease said at any time between the send and the answer.
-                    let now = layout.iter().rposition(|(at, _)| *at <= w.arrived).unwrap_or(0);
-                    let queue = layout[now..].iter().map(|(_, d)| *d).min().unwrap_or_default();
                     let grace = graces.get(&*e.replica).copied().unwrap_or_default();
-                    if is_replica(&e.replica) {
-                        found.extend(early(e, w, before, course, (*duration).max(queue), grace));
-                    }
+                    let take = Take { e, w, before, since: course.since, lenient: course.restored, ours: course.ours, grace };
+                    found.extend(take.early(*duration));
+                    takes.insert((&e.replica, &w.bucket), take);
                 }
                 follow(courses.entry(&w.bucket).or_default(), e.at, w);
+            }
+            // What the layout Lease says binds whoever acts: it is read from quorum before a term begins.
+            What::Begun { bucket, .. } => {
+                let Some(take) = takes.remove(&(&*e.replica, bucket.as_str())) else { continue };
+                let from = layout.iter().rposition(|(at, _)| *at < take.w.arrived).unwrap_or(0);
+                found.extend(take.early(layout[from..].iter().map(|(_, d)| *d).min().unwrap_or_default()));
             }
             _ => {}
         }
@@ -82,23 +88,40 @@ fn follow(course: &mut Course, at: Duration, w: &Wrote) {
     }
 }
 
-fn early(e: &Entry, w: &Wrote, before: &Version, course: &Course, longest: Duration, grace: Duration) -> Option<Violation> {
-    let own = before.holder.starts_with(&format!("{}_", e.replica));
-    // What it finds itself to hold it may write anew (S5); what was released it may take.
-    if own || before.released || course.restored || before.holder.starts_with("retired-") {
-        return None;
+/// A take, and what it was made of.
+struct Take<'a> {
+    e: &'a Entry,
+    w: &'a Wrote,
+    before: &'a Version,
+    since: Duration,
+    lenient: bool,
+    ours: bool,
+    grace: Duration,
+}
+
+impl Take<'_> {
+    /// Whether it came too early, where `longest` binds besides what stood in the Lease.
+    fn early(&self, longest: Duration) -> Option<Violation> {
+        let Self { e, w, before, .. } = *self;
+        let own = before.holder.starts_with(&format!("{}_", e.replica));
+        // What it finds itself to hold it may write anew (S5); what was released it may take.
+        if own || before.released || self.lenient || before.holder.starts_with("retired-") {
+            return None;
+        }
+        let grace = if before.vouch.is_some() || before.holder.is_empty() && self.ours { Duration::ZERO } else { self.grace };
+        let wait = grace
+            + match &before.vouch {
+                Some(vouch) => longest.max(vouch.duration),
+                None if before.holder.is_empty() => longest.max(before.longest),
+                None => longest.max(before.spec_duration),
+            };
+        let seen = w.arrived.saturating_sub(self.since);
+        (seen.mul_f64(RATE) + TICK < wait).then(|| {
+            let text = format!(
+                "{} took {before:?} at {:?}, sent at {:?}: it had stood so for {seen:?}, and {wait:?} bind",
+                e.replica, e.at, w.arrived
+            );
+            Violation("S4", text)
+        })
     }
-    let wait = match &before.vouch {
-        Some(vouch) => longest.max(vouch.duration),
-        None if before.holder.is_empty() => longest.max(before.longest) + if course.ours { Duration::ZERO } else { grace },
-        None => longest.max(before.spec_duration) + grace,
-    };
-    let seen = w.arrived.saturating_sub(course.since);
-    (seen.mul_f64(RATE) + TICK < wait).then(|| {
-        let text = format!(
-            "{} took {before:?} at {:?}, sent at {:?}: it had stood so for {seen:?}, and {wait:?} bind",
-            e.replica, e.at, w.arrived
-        );
-        Violation("S4", text)
-    })
 }

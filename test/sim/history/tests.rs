@@ -11,7 +11,11 @@ const RENEWED: Write = Write::Renewed { duration: Duration::from_secs(15) };
 fn judged(all: &[(u64, &str, What)]) -> Vec<&'static str> {
     let history = History::default();
     for (at, replica, what) in all {
-        history.add(*at as u32 * S, replica, what.clone());
+        let mut what = what.clone();
+        if let What::Act { given, .. } = &mut what {
+            *given = *at as u32 * S;
+        }
+        history.add(*at as u32 * S, replica, what);
     }
     history.violations().iter().map(|v| v.0).collect()
 }
@@ -26,7 +30,8 @@ fn act(until: u64) -> What {
 }
 
 fn act_in(token: Option<FencingToken>, until: u64) -> What {
-    What::Act { bucket: "b".into(), key: "k".into(), token, until: until as u32 * S, stubborn: false }
+    // Given when it began: `judged` sets it.
+    What::Act { bucket: "b".into(), key: "k".into(), token, given: Duration::MAX, until: until as u32 * S, stubborn: false }
 }
 
 fn wrote(arrived: u64, write: Write) -> What {
@@ -271,6 +276,7 @@ fn s8_two_layouts() {
             bucket: "b".into(),
             key: format!("k{revision}"),
             token: token(revision),
+            given: Duration::MAX,
             until: until as u32 * S,
             stubborn: false,
         };

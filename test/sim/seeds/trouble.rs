@@ -126,8 +126,7 @@ impl Story {
         self.latency();
         for Member { replica, mood } in &self.fleet {
             replica.faults.clear();
-            replica.ice.thaw();
-            replica.process.thaw();
+            replica.thaws()(true, true);
             replica.let_go();
             mood.is(Feeling::default());
             for verb in VERBS {
@@ -253,12 +252,12 @@ impl Story {
                 self.patch(&format!("{COMPONENT}.{QUEUE}"), edit).await;
             }
             40..43 => {
-                let Some(ice) = self.member().map(|m| m.replica.ice.clone()) else { return };
+                let Some((ice, thaw)) = self.member().map(|m| (m.replica.ice.clone(), m.replica.thaws())) else { return };
                 self.fault("frozen-election");
                 ice.freeze();
                 tokio::spawn(async move {
                     tokio::time::sleep(2 * short).await;
-                    ice.thaw();
+                    thaw(true, false);
                 });
             }
             43..46 => self.suspend(2 * short),
@@ -345,12 +344,12 @@ impl Story {
         let late = [0, 1].map(|_| Duration::from_millis(self.rng.u64(0..1000)));
         let Some(member) = self.member() else { return };
         member.replica.suspend();
-        let (ice, process) = (member.replica.ice.clone(), member.replica.process.clone());
+        let thaws = [true, false].map(|election| (election, member.replica.thaws()));
         self.fault("suspended");
-        for (ice, late) in [ice, process].into_iter().zip(late) {
+        for ((election, thaw), late) in thaws.into_iter().zip(late) {
             tokio::spawn(async move {
                 tokio::time::sleep(length + late).await;
-                ice.thaw();
+                thaw(election, !election);
             });
         }
     }
