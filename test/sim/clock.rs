@@ -17,6 +17,10 @@ impl Truth {
     pub fn now(&self) -> Duration {
         self.0.elapsed()
     }
+
+    pub fn at(&self, instant: tokio::time::Instant) -> Duration {
+        instant - self.0
+    }
 }
 
 /// A replica's own clock.

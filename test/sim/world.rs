@@ -1,26 +1,27 @@
 //! A fleet of replicas over the in-memory API server, on paused time.
 
 use crate::clock::{SkewedClock, Truth};
-use crate::history::{History, What};
+use crate::history::version::{Cut, Version};
+use crate::history::{Call, History, What};
 use crate::spy::Eyes;
-use futures::task::AtomicWaker;
-use leasehold::bucket::Hash;
+use futures::future::BoxFuture;
+use leasehold::bucket::{Bucket, Hash};
 use leasehold::clock::SharedClock;
 use leasehold::config::{Config, Timing};
-use leasehold::dev::apiserver::{Effect, Faults, Match, Options, Outage, Server};
+use leasehold::dev::apiserver::{Effect, Faults, Match, Options, Outage, Server, Snapshot};
 use leasehold::elector::standard::Standard;
 use leasehold::elector::{Queue, Status, Strategy};
 use leasehold::leader::fatal::Fatal;
 use leasehold::leader::observe::{Event, Observer};
-use leasehold::leader::{DynLeaderAware, Leadership};
+use leasehold::leader::{BoxError, DynLeaderAware, Guard, Leadership, Reason, Term};
 use leasehold::lease::{Connector, Manager};
 use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
+use std::task::{Poll, Waker};
 use std::time::Duration;
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::sync::{Notify, watch};
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 pub const COMPONENT: &str = "pingsource-mt-adapter";
@@ -55,9 +56,13 @@ pub struct Replica {
     pub faults: Faults,
     /// Freezes the elector: its answers, its events and its timers come late. Guards are given as ever.
     pub ice: Ice,
+    /// Freezes all else of the process: its work, and what it sends and hears.
+    pub process: Ice,
     stop: CancellationToken,
     elector: JoinHandle<()>,
     worker: JoinHandle<()>,
+    work: Work,
+    life: Life,
     truth: Truth,
     history: History,
 }
@@ -73,6 +78,8 @@ impl Observer for Recorder {
         let what = match event {
             Event::TermBegun { bucket, token, .. } => What::Begun { bucket: bucket.name().to_owned(), token: *token },
             Event::Promoted { bucket, .. } => What::Promoted { bucket: bucket.name().to_owned() },
+            Event::GuardsOut { bucket, .. } => What::Shut { bucket: bucket.name().to_owned() },
+            Event::PromoteFailed { bucket, .. } => What::PromoteFailed { bucket: bucket.name().to_owned() },
             Event::TermEnded { bucket, token, reason, .. } => {
                 What::Ended { bucket: bucket.name().to_owned(), token: *token, reason: *reason }
             }
@@ -83,18 +90,65 @@ impl Observer for Recorder {
     }
 }
 
+/// Notes what a LeaderAware is told, and when it has returned.
+struct Watched {
+    aware: Arc<dyn DynLeaderAware>,
+    recorder: Recorder,
+}
+
+impl Recorder {
+    fn aware(&self, bucket: &Bucket, call: Call) {
+        let what = What::Aware { bucket: bucket.name().to_owned(), call };
+        self.history.add(self.truth.now(), &self.replica, what);
+    }
+}
+
+impl DynLeaderAware for Watched {
+    fn promote(&self, term: Term) -> BoxFuture<'_, Result<(), BoxError>> {
+        Box::pin(async move {
+            let bucket = term.bucket().clone();
+            self.recorder.aware(&bucket, Call::Promote);
+            let done = self.aware.promote(term).await;
+            self.recorder.aware(&bucket, Call::PromoteDone(done.is_ok()));
+            done
+        })
+    }
+
+    fn demote<'a>(&'a self, bucket: &'a Bucket, reason: Reason) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            self.recorder.aware(bucket, Call::Demote);
+            self.aware.demote(bucket, reason).await;
+            self.recorder.aware(bucket, Call::DemoteDone);
+        })
+    }
+}
+
 /// How a replica differs from others.
 pub struct Character {
     pub timing: Option<Timing>,
     pub buckets: Option<u32>,
+    pub hash: Option<Hash>,
     pub clock_offset: Duration,
     pub clock_ppm: i64,
     pub aware: Option<Arc<dyn DynLeaderAware>>,
+    /// What cannot be stopped ends the process, as it does outside of tests; else the run fails.
+    pub exits: bool,
+    /// Some of its work takes longer than any term that is not renewed.
+    pub long_work: bool,
 }
 
 impl Default for Character {
     fn default() -> Self {
-        Self { timing: None, buckets: None, clock_offset: Duration::from_secs(1000), clock_ppm: 0, aware: None }
+        Self {
+            timing: None,
+            buckets: None,
+            hash: None,
+            clock_offset: Duration::from_secs(1000),
+            clock_ppm: 0,
+            aware: None,
+            exits: false,
+            long_work: false,
+        }
     }
 }
 
@@ -125,7 +179,7 @@ impl World {
         Config::builder()
             .timing(lease_duration, renew_deadline, retry_period)
             .buckets(character.buckets.unwrap_or(self.buckets))
-            .hash(Hash::Knative)
+            .hash(character.hash.unwrap_or(Hash::Knative))
             .build()
             .expect("valid")
     }
@@ -135,14 +189,27 @@ impl World {
         let name = format!("r{n}");
         let clock = Arc::new(SkewedClock::new(self.truth, character.clock_offset, character.clock_ppm));
         let shared: SharedClock = clock.clone();
-        let recorder = Recorder { truth: self.truth, history: self.history.clone(), replica: name.clone() };
-        let observer = Arc::new(recorder);
-        let client = kube::Client::new(self.eyes.spy(self.server.client(&name), &name), NAMESPACE);
+        let recorder = || Recorder { truth: self.truth, history: self.history.clone(), replica: name.clone() };
+        let observer = Arc::new(recorder());
+        let process = Ice::default();
+        let spy = self.eyes.spy(self.server.client(&name), &name, process.clone());
+        let client = kube::Client::new(spy, NAMESPACE);
         let manager = Manager::new(Connector::client(client), NAMESPACE, shared.clone()).expect("a client");
         let (config, config_seen) = watch::channel(Arc::new(self.config(&character)));
         let timing = character.timing.unwrap_or(self.timing);
-        let part = timing.renew_deadline.as_secs_f64() / timing.lease_duration.as_secs_f64();
-        self.history.add(self.truth.now(), &name, What::Counts { part });
+        let hash = match character.hash {
+            Some(Hash::Ring) => "ring",
+            _ => "knative",
+        };
+        let wants = Cut { buckets: character.buckets.unwrap_or(self.buckets), hash: hash.to_owned() };
+        self.history.add(self.truth.now(), &name, What::Born { wants, timing });
+        let life = Life {
+            name: name.clone(),
+            truth: self.truth,
+            history: self.history.clone(),
+            faults: self.server.faults(&name),
+            tasks: Arc::default(),
+        };
         let fatals = Arc::clone(&self.fatals);
         let status = Status::default();
         let queue = Queue {
@@ -152,23 +219,40 @@ impl World {
             config: config_seen,
             clock: shared,
             observer,
-            on_fatal: Arc::new(move |why| fatals.lock().expect("whole").push(why)),
+            on_fatal: if character.exits {
+                let life = life.clone();
+                Arc::new(move |_| life.end())
+            } else {
+                Arc::new(move |why| fatals.lock().expect("whole").push(why))
+            },
             status: status.clone(),
         };
         let leadership = Leadership::new();
         let mut links: Vec<Arc<dyn DynLeaderAware>> = vec![Arc::new(leadership.clone())];
         links.extend(character.aware);
         let aware = Arc::new(leasehold::leader::Chain::new(links));
+        let aware = Arc::new(Watched { aware, recorder: recorder() });
         let stop = CancellationToken::new();
         let ice = Ice::default();
         let elector = Standard::new(manager).build(queue).expect("valid").run(aware, stop.clone());
-        let worker = tokio::spawn(work(
-            leadership.clone(),
-            self.truth,
-            self.history.clone(),
-            name.clone(),
-            fastrand::Rng::with_seed(self.rng.clone().u64(..) ^ n),
-        ));
+        let work = Work {
+            leadership: leadership.clone(),
+            truth: self.truth,
+            history: self.history.clone(),
+            replica: name.clone(),
+            process: process.clone(),
+            long: character.long_work,
+            let_go: Arc::default(),
+        };
+        let rng = fastrand::Rng::with_seed(self.rng.clone().u64(..) ^ n);
+        let worker = tokio::spawn(process.clone().freezes(work.clone().run(rng)));
+        let ended = (self.truth, self.history.clone(), name.clone());
+        let elector = tokio::spawn(ice.clone().freezes(async move {
+            elector.await;
+            let (truth, history, name) = ended;
+            history.add(truth.now(), &name, What::Stopped);
+        }));
+        *life.tasks.lock().expect("whole") = vec![elector.abort_handle(), worker.abort_handle()];
         Replica {
             faults: self.server.faults(&name),
             name,
@@ -177,12 +261,23 @@ impl World {
             config,
             status,
             stop,
-            elector: tokio::spawn(ice.clone().freezes(elector)),
+            elector,
             ice,
+            process,
             worker,
+            work,
+            life,
             truth: self.truth,
             history: self.history.clone(),
         }
+    }
+
+    /// Restores etcd from `backup`.
+    pub fn restore(&self, backup: &Snapshot) {
+        self.server.restore(backup);
+        let lease = |name: &String| self.server.object("coordination.k8s.io", "leases", NAMESPACE, name);
+        let leases = self.history.leases().iter().filter_map(lease).map(|o| Arc::new(Version::of(o.value()))).collect();
+        self.history.add(self.truth.now(), "etcd", What::Restored { leases });
     }
 
     /// Waits until `holds` is true, at most for `bound` of virtual time; how long it took.
@@ -198,14 +293,21 @@ impl World {
 
     fn tail(&self) -> Vec<String> {
         let entries = self.history.entries();
-        let noise = |w: &What| matches!(w, What::Act { .. } | What::Asked | What::Wrote { .. });
+        let noise = |w: &What| matches!(w, What::Act { .. } | What::Asked(_) | What::Answered { .. } | What::Wrote(_) | What::Aware { .. });
         let interesting = entries.iter().filter(|e| !noise(&e.what));
         let all: Vec<String> = interesting.map(|e| format!("{:?} {} {:?}", e.at, e.replica, e.what)).collect();
         all[all.len().saturating_sub(40)..].to_vec()
     }
 
     /// Fails on any broken rule.
+    ///
+    /// SIM_DUMP names a file into which all that happened is written, one thing a line.
     pub fn judge(&self) {
+        if let Ok(path) = std::env::var("SIM_DUMP") {
+            let all: Vec<String> =
+                self.history.entries().iter().map(|e| format!("{:?} {} {:?}\n", e.at, e.replica, e.what)).collect();
+            std::fs::write(path, all.concat()).expect("written");
+        }
         let found = self.history.violations();
         assert!(found.is_empty(), "{found:#?}\n{:#?}", self.tail());
         let fatals = self.fatals.lock().expect("whole");
@@ -213,35 +315,78 @@ impl World {
     }
 }
 
-/// Stops a future from being polled for a while.
+/// Stops futures from being polled for a while: what comes to them meanwhile, timers too, they find when it is over.
 #[derive(Clone, Default)]
-pub struct Ice(Arc<(AtomicBool, AtomicWaker)>);
+pub struct Ice(Arc<Frost>);
+
+#[derive(Default)]
+struct Frost {
+    frozen: AtomicBool,
+    /// When it has frozen.
+    times: Mutex<Vec<tokio::time::Instant>>,
+    waiting: Mutex<Vec<Waker>>,
+}
 
 impl Ice {
     pub fn freeze(&self) {
-        self.0.0.store(true, Ordering::Relaxed);
+        if !self.0.frozen.swap(true, Ordering::Relaxed) {
+            self.0.times.lock().expect("whole").push(tokio::time::Instant::now());
+        }
     }
 
     pub fn thaw(&self) {
-        self.0.0.store(false, Ordering::Relaxed);
-        self.0.1.wake();
+        self.0.frozen.store(false, Ordering::Relaxed);
+        self.0.waiting.lock().expect("whole").drain(..).for_each(Waker::wake);
     }
 
-    async fn freezes<F: Future>(self, inner: F) -> F::Output {
+    fn times(&self) -> usize {
+        self.0.times.lock().expect("whole").len()
+    }
+
+    fn time(&self, n: usize) -> Option<tokio::time::Instant> {
+        self.0.times.lock().expect("whole").get(n).copied()
+    }
+
+    pub async fn freezes<F: Future>(self, inner: F) -> F::Output {
         let mut inner = std::pin::pin!(inner);
         poll_fn(|cx| {
-            self.0.1.register(cx.waker());
-            if self.0.0.load(Ordering::Relaxed) { Poll::Pending } else { inner.as_mut().poll(cx) }
+            if self.0.frozen.load(Ordering::Relaxed) {
+                self.0.waiting.lock().expect("whole").push(cx.waker().clone());
+                return Poll::Pending;
+            }
+            inner.as_mut().poll(cx)
         })
         .await
+    }
+}
+
+/// What ends with a process.
+#[derive(Clone)]
+struct Life {
+    name: String,
+    truth: Truth,
+    history: History,
+    faults: Faults,
+    tasks: Arc<Mutex<Vec<AbortHandle>>>,
+}
+
+impl Life {
+    /// Nothing of it reaches the server any more, what it was doing does not count.
+    fn end(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.lock().expect("whole"));
+        if tasks.is_empty() {
+            return;
+        }
+        self.history.add(self.truth.now(), &self.name, What::Died);
+        self.faults.inject(Match::any(), Effect::Outage(Outage::BlackHole));
+        tasks.iter().for_each(AbortHandle::abort);
     }
 }
 
 impl Replica {
     /// Other durations from now on.
     pub fn configure(&self, world: &World, timing: Timing) {
-        let part = timing.renew_deadline.as_secs_f64() / timing.lease_duration.as_secs_f64();
-        self.history.add(self.truth.now(), &self.name, What::Counts { part });
+        self.history.add(self.truth.now(), &self.name, What::Configured { timing });
         let character = Character { timing: Some(timing), ..Character::default() };
         self.config.send_replace(Arc::new(world.config(&character)));
     }
@@ -252,14 +397,24 @@ impl Replica {
 
     /// Stops in good order; returns when it has.
     pub async fn stop(self) {
-        self.stop.cancel();
+        self.tell_to_stop();
         let bound = Duration::from_mins(10);
-        tokio::time::timeout(bound, self.elector).await.expect("a stop that ends").expect("no panic");
+        let ended = tokio::time::timeout(bound, self.elector).await.expect("a stop that ends");
+        // Cancelled: it has ended itself meanwhile.
+        assert!(ended.as_ref().err().is_none_or(tokio::task::JoinError::is_cancelled), "{ended:?}");
         self.worker.abort();
     }
 
     pub fn tell_to_stop(&self) {
+        if !self.stop.is_cancelled() && self.is_alive() {
+            self.history.add(self.truth.now(), &self.name, What::Told);
+        }
         self.stop.cancel();
+    }
+
+    /// It has not been killed, and has not ended itself.
+    pub fn is_alive(&self) -> bool {
+        !self.life.tasks.lock().expect("whole").is_empty()
     }
 
     pub fn is_running(&self) -> bool {
@@ -268,28 +423,105 @@ impl Replica {
 
     /// kill -9: nothing of it reaches the server any more, what it was doing does not count.
     pub fn kill(self) {
-        self.history.add(self.truth.now(), &self.name, What::Died);
-        self.faults.inject(Match::any(), Effect::Outage(Outage::BlackHole));
-        self.elector.abort();
-        self.worker.abort();
+        self.life.end();
+    }
+
+    /// Work under a guard that heeds no cancelling, for so long; false where it holds nothing.
+    pub fn hold(&self, key: String, length: Duration) -> bool {
+        let Some(guard) = self.leadership.guard(&key) else { return false };
+        tokio::spawn(self.work.clone().hold(guard, key, length));
+        true
+    }
+
+    /// That work ends.
+    pub fn let_go(&self) {
+        self.work.let_go.notify_waiters();
+    }
+
+    /// What goes on after a freeze or a suspend: its election, its work, or both.
+    pub fn thaws(&self) -> impl Fn(bool, bool) + use<> {
+        let (ice, process) = (self.ice.clone(), self.process.clone());
+        let (truth, history, name) = (self.truth, self.history.clone(), self.name.clone());
+        move |election, work| {
+            history.add(truth.now(), &name, What::Woke);
+            if election {
+                ice.thaw();
+            }
+            if work {
+                process.thaw();
+            }
+        }
+    }
+
+    /// The machine sleeps, or the process is stopped: nothing of it runs, its clock does.
+    pub fn suspend(&self) {
+        self.ice.freeze();
+        self.process.freeze();
     }
 }
 
 /// Acts on random keys as often as it may.
-async fn work(leadership: Leadership, truth: Truth, history: History, replica: String, mut rng: fastrand::Rng) {
-    loop {
-        tokio::time::sleep(Duration::from_millis(rng.u64(5..60))).await;
-        let key = format!("ns/{}", rng.u32(0..40));
-        let Some(guard) = leadership.guard(&key) else { continue };
-        let (history, replica) = (history.clone(), replica.clone());
-        let length = Duration::from_millis(if rng.u32(0..20) == 0 { rng.u64(0..4000) } else { rng.u64(0..80) });
-        tokio::spawn(async move {
-            let began = truth.now();
-            let bucket = guard.bucket().name().to_owned();
-            let _ = guard.run(tokio::time::sleep(length)).await;
-            let until = truth.now();
-            drop(guard);
-            history.add(began, &replica, What::Act { bucket, key, until });
+#[derive(Clone)]
+struct Work {
+    leadership: Leadership,
+    truth: Truth,
+    history: History,
+    replica: String,
+    process: Ice,
+    long: bool,
+    let_go: Arc<Notify>,
+}
+
+impl Work {
+    async fn run(self, mut rng: fastrand::Rng) {
+        loop {
+            tokio::time::sleep(Duration::from_millis(rng.u64(5..60))).await;
+            let key = format!("ns/{}", rng.u32(0..40));
+            let Some(guard) = self.leadership.guard(&key) else { continue };
+            let length = match rng.u32(0..200) {
+                0 if self.long => rng.u64(0..90_000),
+                0..10 => rng.u64(0..4000),
+                _ => rng.u64(1..80),
+            };
+            tokio::spawn(self.process.clone().freezes(self.clone().act(guard, key, Duration::from_millis(length))));
+        }
+    }
+
+    /// While it is suspended it does nothing; if it is polled again afterwards it acts again.
+    async fn act(self, guard: Guard, key: String, length: Duration) {
+        let given = self.truth.now();
+        let note = |from, until| self.note(&guard, &key, given, (from, until), false);
+        let mut sleep = std::pin::pin!(tokio::time::sleep(length));
+        let (mut began, mut times) = (given, self.process.times());
+        let frozen = |times| self.process.time(times).map(|at| self.truth.at(at));
+        let work = poll_fn(|cx| {
+            if let Some(at) = frozen(times) {
+                note(began, at);
+                (began, times) = (self.truth.now(), self.process.times());
+            }
+            sleep.as_mut().poll(cx)
         });
+        let _ = guard.run(work).await;
+        note(began, frozen(times).unwrap_or_else(|| self.truth.now()));
+    }
+
+    /// Work that heeds no cancelling.
+    async fn hold(self, guard: Guard, key: String, length: Duration) {
+        let began = self.truth.now();
+        let times = self.process.times();
+        tokio::select! {
+            biased;
+            () = self.let_go.notified() => {}
+            () = tokio::time::sleep(length) => {}
+        }
+        let frozen = self.process.time(times).map(|at| self.truth.at(at));
+        let until = frozen.unwrap_or_else(|| self.truth.now());
+        self.note(&guard, &key, began, (began, until), true);
+    }
+
+    fn note(&self, guard: &Guard, key: &str, given: Duration, (from, until): (Duration, Duration), stubborn: bool) {
+        let (bucket, token) = (guard.bucket().name().to_owned(), guard.token());
+        let what = What::Act { bucket, key: key.to_owned(), token, given, until, stubborn };
+        self.history.add(from, &self.replica, what);
     }
 }

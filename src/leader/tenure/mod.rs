@@ -14,7 +14,8 @@
 //!
 //! # Assumptions
 //! The elector keeps renewing while a drain lasts, and calls [`Tenure::end`] with [`Reason::Lost`] when the deadline
-//! has come. Guards need neither: they read the clock.
+//! has come. Guards need neither: they read the clock. A tenure whose deadline has come ends itself as lost, should its
+//! elector be stuck: then [`Ended`] is told without an end having been asked for.
 
 mod run;
 
@@ -106,7 +107,7 @@ impl Tenure {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn begin(term: Term, limits: Limits, around: Surroundings) -> Self {
-        let (end, ended) = watch::channel(None);
+        let end = watch::Sender::new(None);
         let (limits, limits_seen) = watch::channel(limits);
         let begun = Event::TermBegun {
             bucket: term.bucket().clone(),
@@ -115,7 +116,7 @@ impl Tenure {
             deadline: term.deadline(),
         };
         observe::tell(&*around.observer, &begun);
-        tokio::spawn(Run::new(term.clone(), ended, limits_seen, around).run());
+        tokio::spawn(Run::new(term.clone(), end.clone(), limits_seen, around).run());
         Self { term, end, limits }
     }
 
@@ -127,19 +128,7 @@ impl Tenure {
     /// Ends it: in good order, or, with [`Reason::Lost`], at once. A loss overtakes a drain that is under way; nothing
     /// overtakes a loss. From the return of this call on no guard is given.
     pub fn end(&self, reason: Reason) {
-        let deadline = self.term.deadline();
-        if reason == Reason::Lost {
-            self.term.forfeit();
-        } else {
-            self.term.close();
-        }
-        self.end.send_if_modified(|now| {
-            let change = now.is_none_or(|now| reason == Reason::Lost && now.reason != Reason::Lost);
-            if change {
-                *now = Some(End { reason, deadline });
-            }
-            change
-        });
+        end_as(&self.term, &self.end, reason);
     }
 
     /// Why it is ending, if it is.
@@ -152,6 +141,22 @@ impl Tenure {
     pub fn limit(&self, limits: Limits) {
         self.limits.send_if_modified(|now| std::mem::replace(now, limits) != limits);
     }
+}
+
+fn end_as(term: &Term, end: &watch::Sender<Option<End>>, reason: Reason) {
+    let deadline = term.deadline();
+    if reason == Reason::Lost {
+        term.forfeit();
+    } else {
+        term.close();
+    }
+    end.send_if_modified(|now| {
+        let change = now.is_none_or(|now| reason == Reason::Lost && now.reason != Reason::Lost);
+        if change {
+            *now = Some(End { reason, deadline });
+        }
+        change
+    });
 }
 
 impl Drop for Tenure {

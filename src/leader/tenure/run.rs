@@ -1,6 +1,6 @@
 //! The task of one tenure: promote, drain, demote.
 
-use super::{End, Ended, Limits, Surroundings, Told};
+use super::{End, Ended, Limits, Surroundings, Told, end_as};
 use crate::clock::{Instant, sleep_until};
 use crate::leader::aware::{self, in_full};
 use crate::leader::fatal::Fatal;
@@ -9,6 +9,9 @@ use crate::leader::{Reason, Term};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+
+/// How much later than the deadline the elector may notice it.
+const OVERDUE: Duration = Duration::from_millis(100);
 
 /// What became of a promote.
 enum Promoted {
@@ -23,7 +26,7 @@ enum Promoted {
 /// See the module.
 pub(super) struct Run {
     term: Term,
-    end: watch::Receiver<Option<End>>,
+    end: watch::Sender<Option<End>>,
     limits: watch::Receiver<Limits>,
     around: Surroundings,
     /// The promote took too long, and the elector was told so: nobody has to tell this task to end.
@@ -33,7 +36,7 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn new(
         term: Term,
-        end: watch::Receiver<Option<End>>,
+        end: watch::Sender<Option<End>>,
         limits: watch::Receiver<Limits>,
         around: Surroundings,
     ) -> Self {
@@ -98,14 +101,33 @@ impl Run {
         if self.gave_up {
             return self.reason().unwrap_or(Reason::Released);
         }
-        // A tenure that is dropped ends as lost before the channel closes, so this does not fail.
-        let end = self.end.wait_for(Option::is_some).await.ok().and_then(|end| *end);
-        end.map_or(Reason::Lost, |end| end.reason)
+        let mut end = self.end.subscribe();
+        tokio::select! {
+            biased;
+            // A tenure that is dropped ends as lost, and this end of the channel is held: it does not close.
+            end = end.wait_for(Option::is_some) => end.ok().and_then(|end| *end).map_or(Reason::Lost, |end| end.reason),
+            () = self.overdue() => Reason::Lost,
+        }
+    }
+
+    /// Returns when the deadline has passed and the elector, which is stuck, has told nobody: then it ends as lost. What
+    /// reads no deadline may still be acting.
+    async fn overdue(&self) {
+        loop {
+            let deadline = self.term.deadline();
+            if deadline == Instant::from_nanos(u64::MAX) {
+                return std::future::pending().await;
+            }
+            sleep_until(&*self.around.clock, deadline + OVERDUE).await;
+            if self.now() >= self.term.deadline() + OVERDUE {
+                tracing::warn!(bucket = %self.term.bucket(), "the deadline has passed and the election is stuck: the term ends");
+                return end_as(&self.term, &self.end, Reason::Lost);
+            }
+        }
     }
 
     /// Returns once a loss has been told.
-    async fn lost(end: &mut watch::Receiver<Option<End>>) {
-        // An error: the tenure was dropped, which ends it as lost before the channel closes.
+    async fn lost(mut end: watch::Receiver<Option<End>>) {
         let _ = end.wait_for(|end| end.is_some_and(|end| end.reason == Reason::Lost)).await;
     }
 
@@ -119,7 +141,7 @@ impl Run {
         let clock = Arc::clone(&self.around.clock);
         let promote = aware::promote(&*aware, self.term.clone());
         tokio::pin!(promote);
-        let mut end = self.end.clone();
+        let mut end = self.end.subscribe();
         let result = tokio::select! {
             biased;
             result = &mut promote => Some(result),
@@ -182,7 +204,8 @@ impl Run {
                 biased;
                 () = self.term.gate().drained() => {}
                 () = sleep_until(&*self.around.clock, until) => {}
-                () = Self::lost(&mut self.end) => {}
+                () = Self::lost(self.end.subscribe()) => {}
+                () = self.overdue() => {}
             }
             if self.term.guards_out() > 0 {
                 tracing::warn!(bucket = %self.term.bucket(), guards = self.term.guards_out(), "drain-timeout: what is out is cancelled");

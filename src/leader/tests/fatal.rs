@@ -48,6 +48,19 @@ async fn s6_a_guard_out_at_nine_tenths_of_lease_duration_after_a_loss_is_fatal()
     assert!(world.log.has("demote returned"));
 }
 
+/// An election that is stuck (a runtime whose thread is blocked) notices no deadline; the tenure does.
+#[tokio::test(start_paused = true)]
+async fn s6_a_guard_out_at_a_deadline_that_nobody_notices_is_fatal_all_the_same() {
+    let (mut world, tenure, _, guard) = stuck(LIMITS).await;
+    tokio::time::sleep(Duration::from_millis(13_400)).await;
+    assert!(unharmed(&world), "not before 13.5 s");
+    tokio::time::sleep(SECOND / 2).await;
+    world.log.assert_at(OUT, Duration::from_millis(13_500));
+    assert_eq!(tenure.ending(), Some(Reason::Lost));
+    drop(guard);
+    assert!(!world.ended().await.clean);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_fatal_says_how_many_and_for_how_long() {
     let mut world = World::new(Author::new());

@@ -23,7 +23,7 @@ pub(crate) struct Opened {
     /// Set where the revision asked for is compacted already: the watch opens, says so and ends, as upstream's does.
     pub(crate) too_old: Option<u64>,
     /// Wakes on changes.
-    pub(crate) newest: tokio::sync::watch::Receiver<u64>,
+    pub(crate) news: std::sync::Arc<tokio::sync::Notify>,
 }
 
 /// Lets a watch in.
@@ -53,7 +53,7 @@ pub(super) fn open(state: &State, call: &Call, stale: Staleness) -> Result<Outco
         after: current,
         incarnation: store.incarnation(),
         too_old: None,
-        newest: table.subscribe(),
+        news: table.news(),
     };
     if shows {
         if let Some(wanted) = from.filter(|w| *w > current) {

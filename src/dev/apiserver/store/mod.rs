@@ -98,7 +98,7 @@ impl Store {
             return TableId(at);
         }
         self.names.push((group.to_owned(), plural.to_owned()));
-        self.tables.push(Table::new(self.revision));
+        self.tables.push(Table::new());
         TableId(self.tables.len() - 1)
     }
 
@@ -142,14 +142,14 @@ impl Store {
             self.logged_bytes -= bytes;
         }
         for table in &self.tables {
-            table.wake(self.revision);
+            table.wake();
         }
     }
 
     fn log_grew(&mut self, id: TableId, bytes: usize) {
         self.logged += 1;
         self.logged_bytes += bytes;
-        self.tables[id.0].wake(self.revision);
+        self.tables[id.0].wake();
         let Window { changes, bytes, .. } = self.window;
         // Revisions in the log are without gaps, so so many changes are so many revisions. What goes over the bound
         // takes a quarter of the log along, so that this is rare.

@@ -38,7 +38,7 @@ impl Store {
         for (at, table) in self.tables.iter_mut().enumerate() {
             // A table made after the snapshot was empty then.
             table.replace(snapshot.tables.get(at).cloned().unwrap_or_default());
-            table.wake(self.revision);
+            table.wake();
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::dev::apiserver::object::{Key, Object};
@@ -33,12 +33,14 @@ pub(crate) struct Table {
     log: VecDeque<Change>,
     /// The newest change that the log has dropped.
     forgotten: u64,
-    newest: watch::Sender<u64>,
+    /// A Notify wakes in the order in which it was asked; a watch channel wakes in one drawn by lot, and no simulation
+    /// would repeat itself.
+    news: Arc<Notify>,
 }
 
 impl Table {
-    pub(super) fn new(revision: u64) -> Self {
-        Self { objects: BTreeMap::new(), log: VecDeque::new(), forgotten: 0, newest: watch::Sender::new(revision) }
+    pub(super) fn new() -> Self {
+        Self { objects: BTreeMap::new(), log: VecDeque::new(), forgotten: 0, news: Arc::default() }
     }
 
     pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Object>> {
@@ -94,12 +96,12 @@ impl Table {
     }
 
     /// Wakes whenever something changed, was compacted or was restored.
-    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.newest.subscribe()
+    pub(crate) fn news(&self) -> Arc<Notify> {
+        Arc::clone(&self.news)
     }
 
-    pub(super) fn wake(&self, revision: u64) {
-        self.newest.send_replace(revision);
+    pub(super) fn wake(&self) {
+        self.news.notify_waiters();
     }
 
     /// Adds a change; says what it takes up.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use tokio::sync::Notify;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
 
@@ -41,7 +42,7 @@ pub(crate) struct Follower {
     after: u64,
     incarnation: u64,
     first: Option<Bytes>,
-    newest: Receiver<u64>,
+    news: Arc<Notify>,
     control: Receiver<Control>,
     ends: Instant,
     bookmark: Option<(Duration, Instant)>,
@@ -84,7 +85,7 @@ impl Follower {
             incarnation: opened.incarnation,
             over: opened.too_old.is_some(),
             first: Some(first.freeze()).filter(|b| !b.is_empty()),
-            newest: opened.newest,
+            news: opened.news,
             control,
             ends,
             bookmark: call.query.bookmarks.then_some((every, now + every)),
@@ -127,6 +128,10 @@ impl Follower {
             if self.over {
                 continue;
             }
+            // From here on what is committed wakes it: first listened, then looked.
+            let news = Arc::clone(&self.news);
+            let mut news = std::pin::pin!(news.notified());
+            news.as_mut().enable();
             let wake = match self.look(control.lag) {
                 Look::Frames(bytes) => return Some(Ok(bytes)),
                 Look::Last(bytes) => {
@@ -154,7 +159,8 @@ impl Follower {
             }
             let until = [wake, self.bookmark.map(|(_, at)| at)].into_iter().flatten().fold(self.ends, std::cmp::min);
             tokio::select! {
-                changed = self.newest.changed() => if changed.is_err() { return None },
+                biased;
+                () = news => {}
                 changed = self.control.changed() => if changed.is_err() { return None },
                 () = tokio::time::sleep_until(until) => {}
             }
@@ -163,7 +169,6 @@ impl Follower {
 
     /// Reads the log from where this watch stands.
     fn look(&mut self, lag: Duration) -> Look {
-        self.newest.mark_unchanged();
         let state = self.core.state();
         if state.store.incarnation() != self.incarnation {
             return Look::Gone;

@@ -227,8 +227,15 @@ impl Core {
     /// A tenure is over, its demote included.
     pub(super) fn ended(&mut self, at: usize, term: &Term, ended: Ended, now: Now) {
         self.slots[at].tenure = false;
-        if ended.clean && self.slots[at].holding().is_some_and(|h| h.term.is_same(term)) {
+        if !self.slots[at].holding().is_some_and(|h| h.term.is_same(term)) {
+            return;
+        }
+        if ended.clean {
             self.begin_release(at, now);
+        } else {
+            // It saw its deadline pass while this was stuck: what is still ours is adopted by a write, for a new term.
+            self.expire(at, now);
+            self.lose(at);
         }
     }
 

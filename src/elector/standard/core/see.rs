@@ -31,7 +31,7 @@ impl Core {
             self.went_back(from, revision);
         }
         let there: HashSet<&str> = records.iter().map(|r| r.name.as_str()).collect();
-        let missing: Vec<String> = self
+        let mut missing: Vec<String> = self
             .by_name
             .keys()
             .chain(self.layout.strays.keys())
@@ -39,6 +39,8 @@ impl Core {
             .filter(|n| !there.contains(n.as_str()))
             .cloned()
             .collect();
+        // In an order of their own, not that of a hash map: a simulation repeats itself.
+        missing.sort_unstable();
         for name in missing {
             self.gone(&name, revision, now);
         }
