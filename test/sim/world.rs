@@ -2,6 +2,7 @@
 
 use crate::clock::{SkewedClock, Truth};
 use crate::history::{History, What};
+use crate::proxy::{Meddle, Proxy};
 use crate::spy::Eyes;
 use futures::task::AtomicWaker;
 use leasehold::bucket::Hash;
@@ -90,11 +91,23 @@ pub struct Character {
     pub clock_offset: Duration,
     pub clock_ppm: i64,
     pub aware: Option<Arc<dyn DynLeaderAware>>,
+    /// Instead of one of its own.
+    pub identity: Option<String>,
+    /// What meddles with its requests on their way.
+    pub meddle: Option<Meddle>,
 }
 
 impl Default for Character {
     fn default() -> Self {
-        Self { timing: None, buckets: None, clock_offset: Duration::from_secs(1000), clock_ppm: 0, aware: None }
+        Self {
+            timing: None,
+            buckets: None,
+            clock_offset: Duration::from_secs(1000),
+            clock_ppm: 0,
+            aware: None,
+            identity: None,
+            meddle: None,
+        }
     }
 }
 
@@ -137,7 +150,8 @@ impl World {
         let shared: SharedClock = clock.clone();
         let recorder = Recorder { truth: self.truth, history: self.history.clone(), replica: name.clone() };
         let observer = Arc::new(recorder);
-        let client = kube::Client::new(self.eyes.spy(self.server.client(&name), &name), NAMESPACE);
+        let server = Proxy { inner: self.server.client(&name), meddle: character.meddle.clone() };
+        let client = kube::Client::new(self.eyes.spy(server, &name), NAMESPACE);
         let manager = Manager::new(Connector::client(client), NAMESPACE, shared.clone()).expect("a client");
         let (config, config_seen) = watch::channel(Arc::new(self.config(&character)));
         let timing = character.timing.unwrap_or(self.timing);
@@ -148,7 +162,10 @@ impl World {
         let queue = Queue {
             component: COMPONENT.to_owned(),
             name: QUEUE.to_owned(),
-            identity: format!("{name}_{:08x}", self.rng.clone().u32(..) ^ u32::try_from(n).expect("few")),
+            identity: character
+                .identity
+                .clone()
+                .unwrap_or_else(|| format!("{name}_{:08x}", self.rng.clone().u32(..) ^ u32::try_from(n).expect("few"))),
             config: config_seen,
             clock: shared,
             observer,

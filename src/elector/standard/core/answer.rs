@@ -313,6 +313,7 @@ impl Core {
         let slot = &mut self.slots[at];
         slot.phase = Phase::Held(Box::new(holding));
         slot.tenure = true;
+        self.is_well(at);
         self.out.push(Action::Begin(at, term, limits));
     }
 
@@ -334,6 +335,11 @@ impl Core {
         }
         let records: Vec<Arc<Record>> = records.into_iter().map(Arc::new).collect();
         self.listed(revision, &records, now);
+        if self.layout.confirming == Some(ask.number) {
+            self.layout.confirming = None;
+            self.layout.confirmed = Some(now.at);
+            return;
+        }
         match self.layout.standing() {
             Standing::Unopened { wanted: true } => {
                 // The list was sent after this uid was known, unless the Lease is a newer one.

@@ -20,7 +20,7 @@ impl Core {
                         "bucket {}: no renewal counted for renew-deadline: the term ends",
                         self.slots[at].bucket
                     );
-                    self.notice("deadline", text);
+                    self.notice_of(at, "deadline", text);
                     self.lose(at);
                 } else {
                     self.wake_at(deadline, now);
@@ -29,7 +29,17 @@ impl Core {
             Phase::Judging { deadline, .. } => {
                 let deadline = deadline.get();
                 if now.at >= deadline {
-                    self.slots[at].phase = Phase::Idle;
+                    // Given back, and left to others for a while: who can read the layout Lease may hold it. Adopted
+                    // anew it would never have a holder that acts.
+                    let rest = self.settings.retry_period.mul_f64(1.0 + self.rng.f64() * 0.2);
+                    let slot = &mut self.slots[at];
+                    slot.resting_until = now.at + rest;
+                    slot.phase = Phase::Releasing { until: now.at + self.settings.lease_duration };
+                    let text = format!(
+                        "bucket {}: taken, but the layout Lease {} could not be read for renew-deadline: given back",
+                        self.slots[at].bucket, self.layout.name
+                    );
+                    self.notice_of(at, "unjudged", text);
                 } else {
                     self.wake_at(deadline, now);
                 }
@@ -111,7 +121,9 @@ impl Core {
             let at = holding.next_renewal;
             return self.wake_at(at, now);
         }
-        let period = self.settings.retry_period.mul_f64(0.97 + 0.03 * self.rng.f64());
+        // What failed for all at one time (an outage) works again at one time: a new phase for each, or they would line up.
+        let (least, spread) = if slot.write_failures > 0 { (0.1, 0.9) } else { (0.97, 0.03) };
+        let period = self.settings.retry_period.mul_f64(least + spread * self.rng.f64());
         holding.next_renewal = now.at + period;
         let pending = holding.term.checkpoint().pending();
         let (number, saved) = pending.map_or((None, None), |(n, s)| (Some(n), Some(s)));

@@ -216,7 +216,7 @@ fn conflict() -> Failure {
 
 /// R8, W6: the take lands, the Lease is deleted, and the view shows both before the answer comes.
 #[test]
-fn an_answer_older_than_the_view_begins_no_term() {
+fn s5_an_answer_older_than_the_view_begins_no_term() {
     let mut bench = Bench::seeded(15, 10, 2);
     let (ask, draft) = replace(bench.asked(0));
     let stands = landed(&draft, 101);
@@ -228,9 +228,40 @@ fn an_answer_older_than_the_view_begins_no_term() {
     assert!(matches!(bench.core.slots[0].phase, Phase::Idle), "{:?}", bench.core.slots[0].phase);
 }
 
+/// L8: a take is answered while the layout is being read for another one: that read was sent too early for it.
+#[test]
+fn s8_6_1_second_read_after_the_answer() {
+    let mut bench = Bench::seeded(15, 10, 2);
+    let mut takes: Vec<(Ask, Draft)> = Vec::new();
+    while takes.len() < 2 {
+        takes.extend(bench.step().into_iter().filter(|(a, _)| matches!(a.target, Target::Bucket(_))).map(replace));
+        bench.pass(S / 10);
+    }
+    let (ask, draft) = takes.remove(0);
+    bench.lands(ask, &draft);
+    let (early, _) = bench.step().into_iter().find(|(a, _)| a.target == Target::Judge).expect("a read for the first");
+    let (ask, draft) = takes.remove(0);
+    let second = match ask.target {
+        Target::Bucket(at) => at,
+        other => panic!("{other:?}"),
+    };
+    bench.lands(ask, &draft);
+    let late = bench.step().into_iter().find(|(a, _)| a.target == Target::Judge).expect("another for the second").0;
+    bench.answer(early, Ok(Reply::Record(Box::new(layout(10, 15)))));
+    assert!(matches!(bench.core.slots[1 - second].phase, Phase::Held(_)));
+    assert!(matches!(bench.core.slots[second].phase, Phase::Judging { .. }), "by a read sent before its take had landed");
+    // Between the two the layout was changed.
+    let mut swapped = layout(50, 15);
+    let note = swapped.object.metadata.annotations.clone().expect("ours")[LAYOUT].replace(":1,\"open", ":2,\"open");
+    assert!(note.contains(":2,"), "{note}");
+    swapped = record("c.q", "layout-1", 50, &json!({LAYOUT: note}), &json!({}));
+    bench.answer(late, Ok(Reply::Record(Box::new(swapped))));
+    assert!(matches!(bench.core.slots[second].phase, Phase::Releasing { .. }), "{:?}", bench.core.slots[second].phase);
+}
+
 /// S3: an answer with another uid is a loss.
 #[test]
-fn an_answer_with_another_uid_is_a_loss() {
+fn s3_an_answer_with_another_uid_is_a_loss() {
     let (mut bench, _, _) = Bench::hold(15, 10, 2);
     bench.pass(2 * S);
     let (ask, draft) = replace(bench.asked(0));
@@ -244,7 +275,7 @@ fn an_answer_with_another_uid_is_a_loss() {
 
 /// B8: two renewals that write the same, since the wall clock stands: what is found counts from the first.
 #[test]
-fn of_two_equal_renewals_the_first_counts() {
+fn s5_count_from_the_first_send() {
     let (mut bench, _, term) = Bench::hold(15, 10, 2);
     bench.pass(2 * S);
     let (ask, first) = replace(bench.asked(0));
@@ -351,7 +382,7 @@ fn a_checkpoint_of_a_former_term_is_not_released_later() {
 /// Section 6: the queue's longest duration is raised before anything longer is written: whoever never saw the longer
 /// one in a bucket that is then deleted waits by the layout Lease.
 #[test]
-fn a_longer_duration_is_written_after_the_layout_says_it() {
+fn s4_a_longer_duration_is_written_after_the_layout_says_it() {
     let (mut bench, _, term) = Bench::hold(15, 10, 2);
     bench.core.configure(settings(60, 40, 2));
     bench.pass(2 * S);
@@ -383,7 +414,7 @@ fn a_longer_duration_is_written_after_the_layout_says_it() {
 
 /// A shorter duration binds from the moment its renewal is sent: the deadline, and when what can't be stopped is ended.
 #[test]
-fn a_shorter_duration_counts_from_its_sending() {
+fn s4_a_shorter_duration_counts_from_its_sending() {
     let (mut bench, _, term) = Bench::hold(60, 40, 2);
     bench.core.configure(settings(5, 4, 1));
     bench.pass(2 * S);
@@ -402,7 +433,7 @@ fn a_shorter_duration_counts_from_its_sending() {
 
 /// T2: taken after one's own duration, while the layout Lease says, unseen, that others may act for longer.
 #[test]
-fn a_take_that_waited_too_short_is_given_back() {
+fn s4_a_take_that_waited_too_short_is_given_back() {
     let mut bench = Bench::seeded(15, 10, 2);
     let (ask, draft) = replace(bench.asked(0));
     bench.lands(ask, &draft);
