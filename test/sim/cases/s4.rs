@@ -86,7 +86,7 @@ async fn s4_longest_seen_not_last_seen() {
     // Of the layout Lease it reads only what it must: what it has taken is judged by it.
     let cut = cut_off(&c);
     let a = world.replica(Character { timing: Some(timing(60, 40, 10)), ..Character::default() });
-    world.until("taken for long", 30 * S, || a.held() == 1).await;
+    world.until("taken for long", 70 * S, || a.held() == 1).await;
     tokio::time::sleep(S).await;
     cut_off(&a);
     remove(&world, &bucket(0, 1)).await;
@@ -136,7 +136,7 @@ async fn s4_lowered_only_on_what_a_list_shows() {
     let outage = b.faults.inject(Match::verb(Verb::Update).name(bucket(0, 2)), Effect::Outage(Outage::BlackHole));
     let reads = b.faults.inject(Match::verb(Verb::Get).name(bucket(0, 2)), Effect::HangBefore);
     let a = world.replica(Character { timing: Some(timing(60, 40, 10)), ..Character::default() });
-    world.until("one taken for long", 30 * S, || a.held() == 1).await;
+    world.until("one taken for long", 70 * S, || a.held() == 1).await;
     for rule in [outage, reads] {
         b.faults.remove(rule);
     }

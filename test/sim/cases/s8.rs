@@ -1,9 +1,10 @@
 //! S8: two layouts of one queue. Here: what keeps them apart that is there before a layout can change live.
 
 use super::{
-    S, all_held, blind, bucket, cut_off, init, layout, layout_note, make, make_released, patch, remove, terms, terms_of,
+    S, all_held, blind, bucket, cut_off, init, layout, layout_note, make, make_released, ms, patch, remove, terms, terms_of,
 };
 use crate::world::{Character, World, timing};
+use leasehold::dev::apiserver::{Effect, Match, Verb};
 use serde_json::json;
 
 /// L4, L9: the take of a replica that sees nothing lands after the layout was changed. Answered, it reads the layout.
@@ -16,6 +17,7 @@ async fn s8_6_1_second_read() {
     let a = world.replica(Character::default());
     tokio::time::sleep(5 * S).await;
     blind(&a);
+    a.faults.inject(Match::verb(Verb::Get).name(layout()), Effect::DelayBefore(ms(300)));
     b.kill();
     patch(&world, &layout(), json!({"metadata": {"annotations": layout_note(7, 2)}})).await;
     let name = bucket(0, 1);
@@ -78,6 +80,7 @@ async fn s8_6_the_same_layout_made_anew() {
     init(&world, 3).await.expect("opened");
     let a = world.replica(Character::default());
     all_held(&world, &[&a], S).await;
+    a.faults.inject(Match::verb(Verb::Create).times(1), Effect::HangBefore);
     remove(&world, &layout()).await;
     make(&world, &layout(), layout_note(3, 1), json!({})).await;
     world.until("terms under the new one", 20 * S, || terms(&world) == 6 && a.held() == 3).await;
@@ -110,6 +113,6 @@ async fn s8_6_4_retired_until_a_generation_above() {
     tokio::time::sleep(120 * S).await;
     assert_eq!(a.held(), 2);
     patch(&world, &layout(), json!({"metadata": {"annotations": layout_note(3, 2)}})).await;
-    all_held(&world, &[&a], S).await;
+    all_held(&world, &[&a], 5 * S).await;
     world.judge();
 }
