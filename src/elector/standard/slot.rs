@@ -95,8 +95,11 @@ pub(super) struct Slot {
     pub(super) write_failures: u32,
     /// No write before.
     pub(super) write_at: Instant,
-    /// The longest duration of the queue as it was known when the last take was decided.
+    /// The longest duration of the queue as it was known when the last take of what was not ours was decided.
     pub(super) waited: Duration,
+    /// That was judged, after the answer, to have been long enough: nobody else may act, for as long as it is ours. Until
+    /// then nothing is released by a record, which others take at once.
+    pub(super) sound: bool,
     /// A promote failed: not taken again before.
     pub(super) resting_until: Instant,
     pub(super) promote_failures: u32,
@@ -123,6 +126,7 @@ impl Slot {
             write_failures: 0,
             write_at: Instant::ORIGIN,
             waited: Duration::ZERO,
+            sound: false,
             resting_until: Instant::ORIGIN,
             promote_failures: 0,
             tenure: false,

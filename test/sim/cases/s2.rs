@@ -9,15 +9,16 @@ use std::sync::{Arc, Mutex};
 /// B3: answers come late; what they prolong counts from before the send.
 #[tokio::test(start_paused = true)]
 async fn s2_deadline_from_before_the_send() {
-    let world = World::new(200, 3, timing(15, 10, 2));
-    init(&world, 3).await.expect("opened");
+    let world = World::new(200, 1, timing(15, 10, 2));
+    init(&world, 1).await.expect("opened");
     let a = world.replica(Character::default());
     all_held(&world, &[&a], S).await;
     let b = world.replica(Character::default());
     tokio::time::sleep(5 * S).await;
-    a.faults.inject(Match::verb(Verb::Update).resource("leases"), Effect::DelayAfter(ms(2500)));
-    tokio::time::sleep(9 * S).await;
-    cut_off(&a);
+    let slow = a.faults.inject(Match::verb(Verb::Update).times(1), Effect::DelayAfter(ms(2500)));
+    world.until("a slow renewal under way", 3 * S, || a.faults.fired(slow) == 1).await;
+    // It is the last.
+    a.faults.inject(Match::verbs([Verb::Update, Verb::Get]), Effect::HangBefore);
     all_held(&world, &[&b], 20 * S).await;
     tokio::time::sleep(5 * S).await;
     world.judge();

@@ -278,7 +278,7 @@ impl Core {
     /// term, if the layout in force is the one it was taken under; else it is released (6.1).
     pub(super) fn judge_taken(&mut self, number: u64, now: Now) {
         let ours = self.layout.ours();
-        let longest = self.layout.longest();
+        let (said, longest) = (self.layout.note().is_some(), self.layout.longest());
         for at in 0..self.slots.len() {
             let Phase::Judging { deadline, limits, layout, read } = &self.slots[at].phase else { continue };
             if *read != Some(number) {
@@ -287,9 +287,11 @@ impl Core {
             let in_force = ours.as_ref() == Some(layout) && self.layout.passed.as_ref() == Some(layout);
             // What was not known when the take was decided may have let it come too early: another replica had raised
             // the queue's longest duration; or whoever waits may not know how long to wait for this one (S4).
-            let waited = longest <= self.slots[at].waited && limits.lease_duration <= longest;
-            if in_force && waited && self.stopping.is_none() {
-                let (deadline, limits, layout) = (Arc::clone(deadline), *limits, layout.clone());
+            let sound = self.slots[at].sound || (said && longest <= self.slots[at].waited);
+            let known = limits.lease_duration <= longest;
+            let (deadline, limits, layout) = (Arc::clone(deadline), *limits, layout.clone());
+            self.slots[at].sound = sound;
+            if in_force && sound && known && self.stopping.is_none() {
                 self.begin(at, deadline, limits, layout, now);
             } else {
                 self.slots[at].phase = Phase::Releasing { until: now.at + self.settings.lease_duration };

@@ -143,6 +143,7 @@ impl Core {
             slot.attempts.clear();
             slot.confirmed = None;
             slot.checkpoint = None;
+            slot.sound = false;
             slot.phase = Phase::Idle;
         }
         // A revision of before may not be reached for days.

@@ -29,9 +29,9 @@ impl Core {
             Phase::Judging { deadline, .. } => {
                 let deadline = deadline.get();
                 if now.at >= deadline {
-                    // Given back, and left to others for a while: who can read the layout Lease may hold it. Adopted
-                    // anew it would never have a holder that acts.
-                    let rest = self.settings.retry_period.mul_f64(1.0 + self.rng.f64() * 0.2);
+                    // Given back, and left to others first: who can read the layout Lease may hold it. Adopted anew it
+                    // would never have a holder that acts.
+                    let rest = self.waits().longest + self.settings.retry_period.mul_f64(1.0 + self.rng.f64() * 0.2);
                     let slot = &mut self.slots[at];
                     slot.resting_until = now.at + rest;
                     slot.phase = Phase::Releasing { until: now.at + self.settings.lease_duration };
@@ -160,7 +160,13 @@ impl Core {
         };
         let (number, saved) = slot.checkpoint.clone().map_or((None, None), |(n, s)| (Some(n), Some(s)));
         let longest = slot.longest.max(self.settings.lease_duration);
-        let draft = Draft::release(&record, longest, saved, Times { wall: now.wall });
+        let times = Times { wall: now.wall };
+        let draft = if slot.sound {
+            Draft::release(&record, longest, saved, times)
+        } else {
+            // Taken too early, or nobody knows: whoever may act still must be waited for by the next one too.
+            Draft::vacate(&record, longest.max(self.waits().longest), times)
+        };
         self.write(at, &record, draft, self.settings.limits(), number, now);
     }
 
@@ -193,9 +199,13 @@ impl Core {
         let Some(record) = self.slots[at].known.record().cloned() else { return };
         let draft = Draft::take(&record, &self.me, self.settings.lease_duration, layout, Times { wall: now.wall });
         let waited = self.waits().longest;
+        let adopted = record.spec.holder == self.me && self.slots[at].is_own_write();
         let slot = &mut self.slots[at];
         slot.phase = Phase::Taking;
-        slot.waited = waited;
+        if !adopted {
+            slot.waited = waited;
+            slot.sound = false;
+        }
         // What a former term left to be released with is of that term: another holder may have gone on since.
         slot.checkpoint = None;
         self.write(at, &record, draft, self.settings.limits(), None, now);
