@@ -1,6 +1,6 @@
 //! What authors' own code does: promotes that fail or never return, demotes that take their time or never return.
 
-use super::{S, all_held, bucket, init, lost, ms, terms_of};
+use super::{S, all_held, bucket, init, judge, lost, ms, terms_of};
 use crate::world::{Character, World, timing};
 use leasehold::bucket::Bucket;
 use leasehold::leader::fatal::Fatal;
@@ -39,7 +39,11 @@ impl LeaderAware for Reluctant {
             std::future::pending::<()>().await;
         }
         let refused = self.refuses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1)).is_ok();
-        if refused { Err("not yet".into()) } else { Ok(()) }
+        if refused {
+            tokio::time::sleep(ms(300)).await;
+            return Err("not yet".into());
+        }
+        Ok(())
     }
 
     async fn demote(&self, _: &Bucket, _: Reason) {
@@ -60,7 +64,7 @@ async fn a_promote_that_never_returns() {
     tokio::time::sleep(120 * S).await;
     assert_eq!((a.held(), b.held(), lost(&world)), (2, 1, 0));
     assert_eq!(terms_of(&world, &a), 3, "not taken again before that promote has returned");
-    world.judge();
+    judge(&world).await;
 }
 
 /// Refused again and again it is tried ever less often, and by others meanwhile.
@@ -76,7 +80,7 @@ async fn a_promote_that_fails_backs_off() {
     all_held(&world, &[&b], S).await;
     tokio::time::sleep(60 * S).await;
     assert_eq!(terms_of(&world, &b), 1);
-    world.judge();
+    judge(&world).await;
 }
 
 /// A demote that never returns: nothing is released, and the process is ended, so that the bucket gets a holder again.
@@ -99,5 +103,5 @@ async fn a_demote_that_never_returns_ends_the_process() {
     a.kill();
     all_held(&world, &[&b], 16 * S).await;
     fatals.lock().expect("whole").clear();
-    world.judge();
+    judge(&world).await;
 }

@@ -1,6 +1,6 @@
 //! Clocks that jump, and processes that get no time.
 
-use super::{S, all_held, cut_off, held, init, lost, ms, terms};
+use super::{S, all_held, cut_off, held, init, judge, lost, ms, terms};
 use crate::world::{Character, World, timing};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ async fn a_wall_clock_that_jumps_changes_nothing() {
         tokio::time::sleep(30 * S).await;
     }
     assert_eq!((held(&[&a, &b]), terms(&world)), (3, 3));
-    world.judge();
+    judge(&world).await;
 }
 
 /// A machine asleep for an hour: its clock has gone on, its timers have not, and nothing it knows is news. A holder has
@@ -54,7 +54,7 @@ async fn a_machine_that_slept_an_hour() {
     a.faults.remove(net);
     tokio::time::sleep(60 * S).await;
     assert_eq!((a.held(), b.held(), terms(&world)), (0, 3, 6));
-    world.judge();
+    judge(&world).await;
 }
 
 /// The boot clock leaps an hour under a holder, again and again: each time it stops, and takes anew what is still its own.
@@ -70,7 +70,7 @@ async fn a_boot_clock_that_leaps_an_hour() {
         world.until("taken anew", 5 * S, || terms(&world) == before + 3 && a.held() == 3).await;
         tokio::time::sleep(ms(2300)).await;
     }
-    world.judge();
+    judge(&world).await;
 }
 
 /// A frozen election (all cores busy, a stopped thread): what it decides late is decided by the time that it then is.
@@ -100,7 +100,7 @@ async fn a_starved_elector_gives_no_guard_too_late() {
         }
     }
     assert_eq!(lost(&world), lost_before);
-    world.judge();
+    judge(&world).await;
 }
 
 /// The same on real time, with every core kept busy by twice as many threads: nothing is acted on twice, and all is held

@@ -143,7 +143,7 @@ async fn standbys_send_nothing_and_a_holder_one_write_a_period() {
     assert!((980..=1050).contains(&writes), "{writes} renewals of 10 buckets in 100 periods");
     assert_eq!(before_a.get, after_a.get);
     assert_eq!(before_a.list, after_a.list);
-    world.judge();
+    super::judge(&world).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,5 +156,5 @@ async fn replicas_that_start_together_share() {
     for r in &all {
         assert!((1..=6).contains(&r.held()), "{:?}", all.iter().map(Replica::held).collect::<Vec<_>>());
     }
-    world.judge();
+    super::judge(&world).await;
 }

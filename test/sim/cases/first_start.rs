@@ -1,8 +1,6 @@
 //! 5.1: nobody knows whether something runs that cannot be seen.
 
-use super::{
-    S, all_held, blind, bucket, cut_off, held, init, layout, lost, make_released, ms, remove, terms_of,
-};
+use super::{S, all_held, blind, bucket, cut_off, held, init, judge, layout, lost, make_released, ms, remove, terms_of};
 use crate::world::{Character, World, timing};
 use leasehold::dev::apiserver::{Effect, Match, Verb};
 use leasehold::lease::init::{Done, InitError};
@@ -26,7 +24,7 @@ async fn first_start_waits() {
     let b = world.replica(Character { buckets: Some(7), ..Character::default() });
     world.until("opened", 17 * S, || b.held() == 7).await;
     assert!(world.truth.now() - began >= 15 * S);
-    world.judge();
+    judge(&world).await;
 }
 
 /// f5: the layout Lease is deleted under a holder that is not told, and later its bucket, as it is cut off. The wait
@@ -50,7 +48,7 @@ async fn first_start_nothing_held_or_vanished() {
     let vanished = world.truth.now();
     world.until("opened", 17 * S, || b.held() == 7).await;
     assert!(world.truth.now() - vanished >= 15 * S);
-    world.judge();
+    judge(&world).await;
 }
 
 /// D2: the POST of a layout Lease is under way for long, and answered when others have opened the queue, act on it, and
@@ -77,7 +75,7 @@ async fn opening_waits_on_a_list_made_after_the_uid_is_known() {
     cut_off(&a);
     remove(&world, &bucket(0, 1)).await;
     world.until("opened", 60 * S, || b.held() == 7).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// A holder that the view shows as silent need not be: the view may be. Opened only after another list, in which it has
@@ -103,7 +101,7 @@ async fn opening_is_confirmed_by_a_list() {
     let vanished = world.truth.now();
     world.until("opened", 60 * S, || b.held() == 7).await;
     assert!(world.truth.now() - vanished >= 10 * S);
-    world.judge();
+    judge(&world).await;
 }
 
 /// A lease-duration, said; and paid once per queue.
@@ -121,7 +119,7 @@ async fn first_start_waits_a_lease_duration_and_says_so() {
     let b = world.replica(Character::default());
     let waited = all_held(&world, &[&b], S).await;
     assert!(waited < ms(200), "{waited:?}");
-    world.judge();
+    judge(&world).await;
 }
 
 /// H15: the layout Lease deleted while all is held: terms end in good order, and the queue opens anew.
@@ -139,7 +137,7 @@ async fn a_deleted_layout_lease_is_a_first_start() {
     assert_eq!(held(&[&a, &b]), 0);
     all_held(&world, &[&a, &b], 5 * S).await;
     assert_eq!(lost(&world), 0);
-    world.judge();
+    judge(&world).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,5 +152,5 @@ async fn init_skips_the_wait_and_changes_nothing_twice() {
     remove(&world, &layout()).await;
     assert!(matches!(init(&world, 10).await, Err(InitError::Held(_))));
     assert_eq!(terms_of(&world, &a), 10);
-    world.judge();
+    judge(&world).await;
 }

@@ -1,6 +1,6 @@
 //! 5.1: when a bucket is free, and whose silence is waited out for how long.
 
-use super::{S, all_held, bucket, cut_off, held, init, patch, person, remove, said};
+use super::{S, all_held, bucket, cut_off, held, init, judge, patch, person, remove, said};
 use crate::world::{Character, Replica, World, timing};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn taken_from_us(seed: u64) -> (World, Replica) {
 async fn taken_after(world: &World, by: &Replica, at_least: Duration) {
     let took = all_held(world, &[by], at_least + 2 * S).await;
     assert!(took >= at_least - S / 10, "{took:?}, not {at_least:?}");
-    world.judge();
+    judge(world).await;
 }
 
 /// S1: a Lease deleted while its holder, cut off, acts on: made anew, empty, at once, and waited for.
@@ -62,7 +62,7 @@ async fn absent_is_not_free_at_once() {
         remove(&world, &bucket(i, 3)).await;
     }
     all_held(&world, &[other], 20 * S).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// U1: client-go takes a bucket that we released, and releases it: our record stands there still, and says nothing.
@@ -105,7 +105,7 @@ async fn grace_for_a_foreign_holder() {
     tokio::time::sleep(29 * S).await;
     assert_eq!(a.held(), 2, "client-go releases before it stops");
     all_held(&world, &[&a], 2 * S).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// u6: client-go releases, and whoever saw that it was client-go is gone.
@@ -132,7 +132,7 @@ async fn no_grace_after_one_of_us() {
     patch(&world, &bucket(0, 1), json!({"spec": {"holderIdentity": ""}})).await;
     let took = all_held(&world, &[&b], 16 * S).await;
     assert!(took >= 15 * S, "{took:?}");
-    world.judge();
+    judge(&world).await;
 }
 
 /// H5: client-go keeps annotations. Ours vouches for the holder that it names, and no other.
@@ -159,7 +159,7 @@ async fn a_later_format_counts_only_for_the_holder_it_names() {
     patch(&world, &bucket(0, 1), later("go-1")).await;
     tokio::time::sleep(300 * S).await;
     assert_eq!(b.held(), 0);
-    world.judge();
+    judge(&world).await;
 }
 
 /// A take leaves a killed holder its time, and no more.
@@ -179,5 +179,5 @@ async fn a_killed_holder_is_followed_at_its_expiry() {
     // The last renewal of each was at most a retry-period before the death.
     let took = world.truth.now() - died;
     assert!(took >= 13 * S && took < 15 * S + super::ms(150), "{took:?}");
-    world.judge();
+    judge(&world).await;
 }

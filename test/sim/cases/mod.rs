@@ -144,6 +144,12 @@ pub fn stubborn(world: &World, replica: &Replica, length: Duration) -> tokio::ta
     })
 }
 
+/// Fails on any broken rule; what two would do at one time has a while to happen in.
+pub async fn judge(world: &World) {
+    tokio::time::sleep(5 * S).await;
+    world.judge();
+}
+
 /// How many terms have begun.
 pub fn terms(world: &World) -> usize {
     world.history.entries().iter().filter(|e| matches!(e.what, What::Begun { .. })).count()

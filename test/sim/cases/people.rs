@@ -1,6 +1,6 @@
 //! What people do to Leases with kubectl.
 
-use super::{S, all_held, bucket, held, init, lost, ms, patch, remove};
+use super::{S, all_held, bucket, held, init, judge, lost, ms, patch, remove};
 use crate::world::{Character, World, timing};
 use serde_json::json;
 
@@ -20,7 +20,7 @@ async fn a_deleted_lease_keeps_its_checkpoint() {
     remove(&world, &bucket(0, 1)).await;
     all_held(&world, &[&b], 20 * S).await;
     assert_eq!(b.leadership.terms()[0].checkpoint().load().as_deref(), Some("page 7"));
-    world.judge();
+    judge(&world).await;
 }
 
 /// A holder blanked, or renamed, by a person; a Lease without spec; our annotation gone.
@@ -56,7 +56,7 @@ async fn what_a_person_does_to_a_lease_is_survived() {
             let page = r.status.all();
             assert_eq!(page.keys().collect::<Vec<_>>(), ["layout"], "{edit}: what is over is said no more: {page:?}");
         }
-        world.judge();
+        judge(&world).await;
     }
 }
 
@@ -80,5 +80,5 @@ async fn what_happens_again_is_said_again() {
         assert!(a.status.get("lost").is_some(), "the other is not");
     }
     assert!(said[0].contains("at ") && said[0] != said[1], "{said:?}");
-    world.judge();
+    judge(&world).await;
 }

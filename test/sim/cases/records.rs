@@ -1,7 +1,7 @@
 //! Leases with each field missing or absurd, and annotations of every kind: nothing panics, nothing is acted on twice, and
 //! what can be held is held again in time.
 
-use super::{S, bucket, held, init, layout, ms, person, remove};
+use super::{S, bucket, held, init, judge, layout, ms, person, remove};
 use crate::world::{Character, World, timing};
 use kube::api::{Patch, PatchParams};
 use proptest::prelude::*;
@@ -122,7 +122,7 @@ async fn run(seed: u64, edits: Vec<(u64, u32, Value, Option<Value>)>) {
     let leases: Vec<_> = (0..2).map(|i| super::lease(&world, &bucket(i, 2))).collect();
     assert_eq!(held(&[&a, &b]), 2, "not held again in time: {leases:#?}, {:?}", a.status.all());
     assert!(a.is_running() && b.is_running());
-    world.judge();
+    judge(&world).await;
 }
 
 proptest! {

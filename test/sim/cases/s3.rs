@@ -1,6 +1,6 @@
 //! S3: what a write carries, what it makes, and what of it counts.
 
-use super::{S, all_held, bucket, cut_off, held, init, lost, ms, remove, terms};
+use super::{S, all_held, bucket, cut_off, held, init, judge, lost, ms, remove, terms};
 use crate::world::{Character, NAMESPACE, World, timing};
 use leasehold::dev::apiserver::{Effect, Match, Verb};
 use serde_json::Value;
@@ -26,7 +26,7 @@ async fn s3_uid_in_every_put() {
     assert!(super::lease(&world, &bucket(0, 1)).is_none(), "a PUT made a Lease");
     world.server.faults("*").remove(nobody);
     all_held(&world, &[&a, &b], 30 * S).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// W1: a POST knows nothing of what was there before. Late, or upon a deletion, it lands on what somebody acts on.
@@ -44,7 +44,7 @@ async fn s3_a_post_only_makes_an_empty_lease() {
     let made = super::lease(&world, &bucket(0, 1)).expect("made");
     assert!(!made.is_held() && made.released().is_none(), "{made:?}");
     all_held(&world, &[&b], 20 * S).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// R1: two POSTs are out; the first lands and is acted on, the Lease is deleted, the second lands.
@@ -64,7 +64,7 @@ async fn s3_a_late_post_finds_nobody_out() {
     tokio::time::sleep(began + 39 * S - world.truth.now()).await;
     remove(&world, &bucket(0, 1)).await;
     all_held(&world, &[&a, &b], 30 * S).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// W8, Q4: the wall clock is set back again and again: each renewal is later than the one before, for those who see only
@@ -95,7 +95,7 @@ async fn s3_renew_time_only_grows() {
             assert!(pair[0] < pair[1], "{name}: {pair:?}");
         }
     }
-    world.judge();
+    judge(&world).await;
 }
 
 /// B10: an admission webhook undoes what a renewal changes: 200, and nothing was written. Others see silence, so the
@@ -122,7 +122,7 @@ async fn s3_renewal_changes_the_resource_version() {
     all_held(&world, &[&b], 20 * S).await;
     tokio::time::sleep(3 * S).await;
     assert_eq!(a.held(), 0, "it acts on what it does not renew");
-    world.judge();
+    judge(&world).await;
 }
 
 /// V13: checkpoints, renewals and releases of one Lease do not race each other into conflicts.
@@ -157,7 +157,7 @@ async fn s3_one_write_at_a_time_per_lease() {
         assert!((a, name) != (b, other) || done <= arrived, "two at a time: {pair:?}");
         assert_eq!(*code, Some(200), "a conflict of its own making: {pair:?}");
     }
-    world.judge();
+    judge(&world).await;
 }
 
 /// A late commit of each kind of write, with the Lease deleted in between: nothing is held that is not there.
@@ -179,7 +179,7 @@ async fn s3_late_writes_around_a_deletion() {
             all_held(&world, &[&a, &b], 60 * S).await;
             tokio::time::sleep(20 * S).await;
             all_held(&world, &[&a, &b], 30 * S).await;
-            world.judge();
+            judge(&world).await;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! S5: what a write of unknown outcome is worth.
 
 use super::authors::Reluctant;
-use super::{S, all_held, blind, bucket, init, lost, ms, patch, terms, terms_of};
+use super::{S, all_held, blind, bucket, init, judge, lost, ms, patch, terms, terms_of};
 use crate::world::{Character, World, timing};
 use leasehold::dev::apiserver::{Effect, Match, Verb};
 use serde_json::json;
@@ -25,6 +25,7 @@ async fn s5_what_is_found_counts_from_its_own_send() {
     assert_eq!((lost(&world), terms(&world)), (0, 3));
     // The last of each lands, and is found by reading a time-out later.
     a.faults.clear();
+    blind(&a);
     for i in 0..3 {
         let of = Match::verb(Verb::Update).name(bucket(i, 3));
         let last = a.faults.inject(of.clone().times(1), Effect::HangAfter);
@@ -32,7 +33,7 @@ async fn s5_what_is_found_counts_from_its_own_send() {
         a.faults.inject(of, Effect::HangBefore);
     }
     all_held(&world, &[&b], 20 * S).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// B9: a person gives the bucket to somebody while the holder sees nothing. Its renewal is refused with 409, and it must
@@ -53,7 +54,7 @@ async fn s5_read_and_judge_a_409() {
     let stands = super::lease(&world, &bucket(0, 1)).expect("there");
     assert_eq!(stands.spec.holder, "somebody", "written over, or taken before 15 s and the grace of 10 s");
     all_held(&world, &[&a, &b], 8 * S).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// H13: something below retries a write that had landed, so the answer is 409: to a renewal, a take, a create.
@@ -67,7 +68,7 @@ async fn s5_a_409_may_hide_a_success() {
     all_held(&world, &[&a], 18 * S).await;
     tokio::time::sleep(120 * S).await;
     assert_eq!((a.held(), lost(&world)), (3, 0));
-    world.judge();
+    judge(&world).await;
 }
 
 /// W9, P1, V5: a release times out; its bucket, read, is still ours; the release lands.
@@ -84,7 +85,7 @@ async fn s5_adoption_is_a_write() {
     all_held(&world, &[&a, &b], 30 * S).await;
     tokio::time::sleep(20 * S).await;
     all_held(&world, &[&a, &b], S).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// V1, F1: a take times out and lands later. Nobody else may have it, so it is adopted, by a write, and acted on.
@@ -98,7 +99,7 @@ async fn s5_adoption_at_all() {
         all_held(&world, &[&a], 4 * S).await;
         tokio::time::sleep(20 * S).await;
         assert_eq!((a.held(), lost(&world)), (3, 0));
-        world.judge();
+        judge(&world).await;
     }
 }
 
@@ -147,5 +148,5 @@ async fn s5_what_cannot_be_judged_is_given_back() {
     assert!(writes <= 3 * 2 * 4, "{writes} takes and releases in a minute");
     a.faults.clear();
     all_held(&world, &[&a], 30 * S).await;
-    world.judge();
+    judge(&world).await;
 }

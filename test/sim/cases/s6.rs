@@ -1,7 +1,7 @@
 //! S6: how a term ends.
 
 use super::authors::Reluctant;
-use super::{S, all_held, blind, bucket, cut_off, held, init, ms, stubborn, terms};
+use super::{S, all_held, blind, bucket, cut_off, held, init, judge, ms, stubborn, terms};
 use crate::world::{Character, World, timing};
 use leasehold::dev::apiserver::{Commit, Effect, Match, Outage, Verb};
 use leasehold::leader::fatal::Fatal;
@@ -44,7 +44,7 @@ async fn s6_no_release_while_a_guard_is_out() {
     assert_eq!(released.len(), 1);
     assert!(released[0] >= told + 15 * S, "{:?} after the stop", released[0] - told);
     world.until("the stopped one has ended", S, || !a.is_running()).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// H18: a guard that cannot be stopped and is still out when others may soon act ends the process.
@@ -83,7 +83,7 @@ async fn s6_demote_before_release() {
     let released = released.lock().expect("whole").clone();
     assert_eq!(released.len(), 3);
     assert!(released.iter().all(|at| *at >= told + 4 * S), "{released:?}, told at {told:?}");
-    world.judge();
+    judge(&world).await;
 }
 
 /// V4, B6, H10: a release lands and its answer is lost. Whoever sent it acts no more, whatever it believes.
@@ -99,7 +99,7 @@ async fn s6_term_over_once_the_release_is_sent() {
     all_held(&world, &[&b], 2 * S).await;
     tokio::time::sleep(30 * S).await;
     assert_eq!((a.held(), b.held()), (0, 1));
-    world.judge();
+    judge(&world).await;
 }
 
 /// The same for a stop: the release lands, its answer is lost; for another bucket it lands after the time-out.
@@ -117,7 +117,7 @@ async fn s6_a_release_of_unknown_outcome_ends_the_term() {
     a.faults.inject(release(1), Effect::LateCommit(4 * S));
     all_held(&world, &[&b], 20 * S).await;
     world.until("the stopped one has ended", 20 * S, || !a.is_running()).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// V3: the deadline passes, demote runs, and the bucket, nobody else's yet, is still named its own. Taken then it would
@@ -136,7 +136,7 @@ async fn s6_not_taken_again_before_demote_returned() {
     // The same for what another has had and released meanwhile: here nobody has.
     all_held(&world, &[&a], 20 * S).await;
     assert!(world.truth.now() - lost >= 8 * S, "{:?}", world.truth.now() - lost);
-    world.judge();
+    judge(&world).await;
 }
 
 /// A stop ends although what is named as ours can neither be read nor released: it has run out by then.
@@ -151,7 +151,7 @@ async fn s6_a_stop_ends_in_an_outage() {
         world.until("every term lost", 12 * S, || a.held() == 0).await;
         tokio::time::sleep(20 * S).await;
         tokio::time::timeout(20 * S, a.stop()).await.expect("a stop takes no longer than lease-duration");
-        world.judge();
+        judge(&world).await;
     }
 }
 
@@ -179,5 +179,5 @@ async fn s6_a_stop_hands_over_at_once() {
         let gap = promoted.expect("promoted").at - ended.expect("ended").at;
         assert!(gap < ms(100), "{name}: {gap:?}");
     }
-    world.judge();
+    judge(&world).await;
 }

@@ -1,8 +1,6 @@
 //! S8: two layouts of one queue. Here: what keeps them apart that is there before a layout can change live.
 
-use super::{
-    S, all_held, blind, bucket, cut_off, init, layout, layout_note, make, make_released, ms, patch, remove, terms, terms_of,
-};
+use super::{S, all_held, blind, bucket, cut_off, init, judge, layout, layout_note, make, make_released, ms, patch, remove, terms, terms_of};
 use crate::world::{Character, World, timing};
 use leasehold::dev::apiserver::{Effect, Match, Verb};
 use serde_json::json;
@@ -26,7 +24,7 @@ async fn s8_6_1_second_read() {
     world.until("given back", S, || super::lease(&world, &name).is_some_and(|r| r.released().is_some())).await;
     tokio::time::sleep(20 * S).await;
     assert_eq!(terms_of(&world, &a), 0, "promoted under a layout that is over");
-    world.judge();
+    judge(&world).await;
 }
 
 /// L1: the layout in force is new, and not settled. Somebody still holds a bucket of another one: every replica lists,
@@ -50,7 +48,7 @@ async fn s8_6_2_everyone_lists() {
     assert!(new[0].status.get("layout").is_some_and(|t| t.contains("nothing is held under another")));
     cut_off(&old);
     world.until("the new layout worked on", 18 * S, || new.iter().map(|r| r.held()).sum::<usize>() == 7).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// M10: the layout Lease deleted and made anew, under the same generation: another layout all the same.
@@ -70,7 +68,7 @@ async fn s8_6_layout_is_uid_and_generation() {
     assert_eq!((old.held(), terms_of(&world, &new)), (3, 0));
     cut_off(&old);
     world.until("the new layout worked on", 18 * S, || new.held() == 7).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// The same where the values are the same too: the terms under the old one end, and begin anew under the new one.
@@ -88,7 +86,7 @@ async fn s8_6_the_same_layout_made_anew() {
     tokio::time::sleep(ms(1500)).await;
     a.faults.remove(cut);
     world.until("terms under the new one", 20 * S, || terms(&world) == 6 && a.held() == 3).await;
-    world.judge();
+    judge(&world).await;
 }
 
 /// Another layout than the one in force: it stands by, ready, saying so.
@@ -102,7 +100,7 @@ async fn s8_6_5_another_layout_stands_by() {
     tokio::time::sleep(120 * S).await;
     assert_eq!((a.held(), b.held()), (3, 0));
     assert!(b.status.get("layout").expect("said").starts_with("standing by: in force is strategy standard"));
-    world.judge();
+    judge(&world).await;
 }
 
 /// A retired bucket is taken by nobody while the generation in force is not above that of its retiring; then at once.
@@ -118,5 +116,5 @@ async fn s8_6_4_retired_until_a_generation_above() {
     assert_eq!(a.held(), 2);
     patch(&world, &layout(), json!({"metadata": {"annotations": layout_note(3, 2)}})).await;
     all_held(&world, &[&a], 5 * S).await;
-    world.judge();
+    judge(&world).await;
 }

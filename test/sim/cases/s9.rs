@@ -1,6 +1,6 @@
 //! S9: the token grows, also over a restored etcd.
 
-use super::{S, all_held, bucket, init, layout, ms, remove};
+use super::{S, all_held, bucket, init, judge, layout, ms, remove};
 use crate::world::{Character, World, timing};
 use leasehold::dev::apiserver::{Cut, Effect, Match, Verb};
 
@@ -26,7 +26,7 @@ async fn s9_a_restored_etcd_raises_the_era() {
     assert!(terms().all(|t| t.token().expect("a token") > before));
     world.until("said no more", S, || a.status.get("revision-went-back").is_none()).await;
     assert_eq!(b.status.get("revision-went-back"), None);
-    world.judge();
+    judge(&world).await;
 }
 
 /// An answer is in flight over the restore: it says nothing of the cluster as it is, and the era is raised once.
@@ -58,7 +58,7 @@ async fn s9_an_answer_in_flight_over_a_restore() {
         tokio::time::sleep(60 * S).await;
         assert!(a.leadership.terms().iter().all(|t| t.token().expect("a token").era() == 1), "{verb}: raised again");
         assert_eq!(a.held(), 3);
-        world.judge();
+        judge(&world).await;
     }
 }
 
@@ -79,5 +79,5 @@ async fn s9_a_token_grows_over_a_deletion() {
         all_held(&world, &[&a], 40 * S).await;
         assert!(a.leadership.terms()[0].token().expect("a token") > before);
     }
-    world.judge();
+    judge(&world).await;
 }
