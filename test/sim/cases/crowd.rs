@@ -53,7 +53,11 @@ async fn a_hundred_candidates_for_one_lease() {
         let at = all.iter().position(|r| r.held() == 1).expect("one holds it");
         let before = world.server.counts(None, "leases");
         let holder = all.swap_remove(at);
-        if killed { holder.kill() } else { holder.stop().await }
+        if killed {
+            holder.kill()
+        } else {
+            holder.stop().await
+        }
         let every: Vec<&Replica> = all.iter().collect();
         all_held(&world, &every, 17 * S).await;
         tokio::time::sleep(S).await;
@@ -75,7 +79,9 @@ async fn renewals_do_not_line_up() {
         let all: Vec<Replica> = (0..replicas).map(|_| world.replica(Character::default())).collect();
         let every: Vec<&Replica> = all.iter().collect();
         all_held(&world, &every, 10 * S).await;
-        for (what, outage) in [("taken at once", 0), ("after an outage that lost nothing", 6), ("after one that did", 14)] {
+        for (what, outage) in
+            [("taken at once", 0), ("after an outage that lost nothing", 6), ("after one that did", 14)]
+        {
             if outage > 0 {
                 let rule = world.server.faults("*").inject(Match::any(), Effect::Outage(Outage::Refused));
                 tokio::time::sleep(outage * S).await;

@@ -1,6 +1,8 @@
 //! 5.1: nobody knows whether something runs that cannot be seen.
 
-use super::{S, all_held, blind, bucket, cut_off, held, init, judge, layout, lost, make_released, ms, remove, terms_of};
+use super::{
+    S, all_held, blind, bucket, cut_off, held, init, judge, layout, lost, make_released, ms, remove, terms_of,
+};
 use crate::world::{Character, World, timing};
 use leasehold::dev::apiserver::{Effect, Match, Verb};
 use leasehold::lease::init::{Done, InitError};

@@ -37,7 +37,17 @@ fn spec() -> impl Strategy<Value = Value> {
 /// Something that stands where one of our annotations should.
 fn annotation() -> impl Strategy<Value = Option<Value>> {
     let junk = proptest::sample::select(vec![
-        "", "{}", "[]", "null", "{\"v\":1}", "{\"v\":1", "{\"v\":-1}", "{\"v\":\"1\"}", "{\"v\":1e99}", "\u{0}", "💥",
+        "",
+        "{}",
+        "[]",
+        "null",
+        "{\"v\":1}",
+        "{\"v\":1",
+        "{\"v\":-1}",
+        "{\"v\":\"1\"}",
+        "{\"v\":1e99}",
+        "\u{0}",
+        "💥",
         "{\"v\":99}",
     ]);
     let junk = junk.prop_map(|t| json!(t));

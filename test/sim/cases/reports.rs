@@ -7,8 +7,7 @@ use leasehold::dev::apiserver::{Cut, Effect, Match, Outage, Verb};
 /// Every tenth call of a replica stalls for 15 s, longer than its deadline: no term is lost.
 #[tokio::test(start_paused = true)]
 async fn a_tenth_of_calls_that_hang_loses_no_term() {
-    for (stalls, effect) in
-        [(Match::any(), Effect::DelayBefore(15 * S)), (Match::writes(), Effect::DelayAfter(15 * S))]
+    for (stalls, effect) in [(Match::any(), Effect::DelayBefore(15 * S)), (Match::writes(), Effect::DelayAfter(15 * S))]
     {
         let world = World::new(8, 10, timing(15, 10, 2));
         init(&world, 10).await.expect("opened");
@@ -46,7 +45,9 @@ async fn the_api_away_for_any_time() {
             }
             world.server.faults("*").remove(rule);
             let took = all_held(&world, &[&a, &b], 20 * S).await;
-            assert!(took <= ms(2700), "{how:?} {length} s: {took:?}");
+            // A request that hangs is given up after 2.67 s; what fails is tried again within half a retry-period.
+            let bound = if how == Outage::BlackHole { ms(3200) } else { ms(2200) };
+            assert!(took <= bound, "{how:?} {length} s: {took:?}");
             longest = longest.max(took);
             judge(&world).await;
         }

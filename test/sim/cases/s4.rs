@@ -1,6 +1,8 @@
 //! S4: whose word is taken for how long.
 
-use super::{S, all_held, blind, bucket, cut_off, held, init, judge, layout, lost, ms, patch, person, remove, terms, terms_of};
+use super::{
+    S, all_held, blind, bucket, cut_off, held, init, judge, layout, lost, ms, patch, person, remove, terms, terms_of,
+};
 use crate::world::{Character, World, timing};
 use leasehold::dev::apiserver::{Effect, Match, Verb};
 use serde_json::json;
@@ -99,7 +101,10 @@ async fn s4_longest_seen_not_last_seen() {
         assert_eq!(terms_of(&world, &c), 1, "a second term while the other may act");
     }
     let tried = super::lease(&world, &bucket(0, 1)).expect("made anew");
-    assert!(tried.spec.transitions > 0 && !tried.is_held() && tried.released().is_none(), "taken, and given back: {tried:?}");
+    assert!(
+        tried.spec.transitions > 0 && !tried.is_held() && tried.released().is_none(),
+        "taken, and given back: {tried:?}"
+    );
     c.faults.clear();
     all_held(&world, &[&c], 100 * S).await;
     judge(&world).await;

@@ -1,6 +1,9 @@
 //! S8: two layouts of one queue. Here: what keeps them apart that is there before a layout can change live.
 
-use super::{S, all_held, blind, bucket, cut_off, init, judge, layout, layout_note, make, make_released, ms, patch, remove, terms, terms_of};
+use super::{
+    S, all_held, blind, bucket, cut_off, init, judge, layout, layout_note, make, make_released, ms, patch, remove,
+    terms, terms_of,
+};
 use crate::world::{Character, World, timing};
 use leasehold::dev::apiserver::{Effect, Match, Verb};
 use serde_json::json;
@@ -40,8 +43,7 @@ async fn s8_6_2_everyone_lists() {
     blind(&old);
     make_released(&world, 7).await;
     patch(&world, &layout(), json!({"metadata": {"annotations": layout_note(7, 2)}})).await;
-    let new: Vec<_> =
-        (0..2).map(|_| world.replica(Character { buckets: Some(7), ..Character::default() })).collect();
+    let new: Vec<_> = (0..2).map(|_| world.replica(Character { buckets: Some(7), ..Character::default() })).collect();
     tokio::time::sleep(20 * S).await;
     assert_eq!(old.held(), 3, "it holds on: it has not been told");
     assert!(new.iter().all(|r| terms_of(&world, r) == 0), "acts beside the old layout");

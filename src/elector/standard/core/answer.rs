@@ -3,7 +3,7 @@
 use super::{Action, Answer, Ask, Core, Now, Reply, Target};
 use crate::clock::Instant;
 use crate::elector::standard::layout::{Opening, Standing};
-use crate::elector::standard::slot::{Attempt, Holding, Phase};
+use crate::elector::standard::slot::{Attempt, Basis, Holding, Phase};
 use crate::leader::tenure::Limits;
 use crate::leader::{Deadline, FencingToken, Term, TermParts};
 use crate::lease::{Failure, LayoutId, Record};
@@ -287,10 +287,13 @@ impl Core {
             let in_force = ours.as_ref() == Some(layout) && self.layout.passed.as_ref() == Some(layout);
             // What was not known when the take was decided may have let it come too early: another replica had raised
             // the queue's longest duration; or whoever waits may not know how long to wait for this one (S4).
-            let sound = self.slots[at].sound || (said && longest <= self.slots[at].waited);
+            // Where it says nothing there is nothing to judge by.
+            let sound = said && self.slots[at].basis.holds(longest);
             let known = limits.lease_duration <= longest;
             let (deadline, limits, layout) = (Arc::clone(deadline), *limits, layout.clone());
-            self.slots[at].sound = sound;
+            if sound {
+                self.slots[at].basis = Basis::Sound;
+            }
             if in_force && sound && known && self.stopping.is_none() {
                 self.begin(at, deadline, limits, layout, now);
             } else {

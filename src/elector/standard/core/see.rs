@@ -2,7 +2,7 @@
 
 use super::{Core, Now, WENT_BACK};
 use crate::elector::known::{Known, Look};
-use crate::elector::standard::slot::Phase;
+use crate::elector::standard::slot::{Basis, Phase};
 use crate::lease::{Record, Seen};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl Core {
             slot.attempts.clear();
             slot.confirmed = None;
             slot.checkpoint = None;
-            slot.sound = false;
+            slot.basis = Basis::default();
             slot.phase = Phase::Idle;
         }
         // A revision of before may not be reached for days.

@@ -3,7 +3,7 @@
 use super::{Action, Core, Now, Request, Target};
 use crate::elector::known::{Free, Known};
 use crate::elector::standard::layout::Standing;
-use crate::elector::standard::slot::{Attempt, Phase};
+use crate::elector::standard::slot::{Attempt, Basis, Phase};
 use crate::leader::Reason;
 use crate::leader::tenure::Limits;
 use crate::lease::{Draft, LayoutId, Record, Times};
@@ -161,7 +161,7 @@ impl Core {
         let (number, saved) = slot.checkpoint.clone().map_or((None, None), |(n, s)| (Some(n), Some(s)));
         let longest = slot.longest.max(self.settings.lease_duration);
         let times = Times { wall: now.wall };
-        let draft = if slot.sound {
+        let draft = if slot.basis == Basis::Sound {
             Draft::release(&record, longest, saved, times)
         } else {
             // Taken too early, or nobody knows: whoever may act still must be waited for by the next one too.
@@ -203,8 +203,7 @@ impl Core {
         let slot = &mut self.slots[at];
         slot.phase = Phase::Taking;
         if !adopted {
-            slot.waited = waited;
-            slot.sound = false;
+            slot.basis = Basis::Waited(waited);
         }
         // What a former term left to be released with is of that term: another holder may have gone on since.
         slot.checkpoint = None;
