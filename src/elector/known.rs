@@ -144,3 +144,6 @@ impl Sight {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -183,7 +183,7 @@ impl Init {
     fn in_force(&self, layout: Option<&Record>) -> Result<Option<Done>, InitError> {
         let Some(record) = layout else { return Ok(None) };
         match &record.layout_note {
-            super::Note::Later { v } => Err(InitError::Later { name: self.layout.clone(), v: *v }),
+            super::Note::Later { v, .. } => Err(InitError::Later { name: self.layout.clone(), v: *v }),
             super::Note::Known(note) if note.open && note.cut == self.cut => Ok(Some(Done::AlreadyInForce)),
             super::Note::Known(note) if note.open => Err(InitError::Other {
                 found: Box::new(note.cut.clone()),

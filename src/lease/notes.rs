@@ -33,10 +33,12 @@ pub enum Note<T> {
     /// Not there, or not readable as one of ours.
     #[default]
     None,
-    /// Of a later format version.
+    /// Of a later format version. Of what it says only this is read: every version repeats holderIdentity so.
     Later {
         /// Its version.
         v: u64,
+        /// The holder that it repeats, where it says one.
+        holder: Option<String>,
     },
     /// Ours.
     Known(T),
@@ -47,10 +49,14 @@ impl<T: DeserializeOwned> Note<T> {
         #[derive(Deserialize)]
         struct Versioned {
             v: u64,
+            #[serde(default)]
+            holder: serde_json::Value,
         }
         let Some(text) = text else { return Self::None };
         match serde_json::from_str::<Versioned>(text) {
-            Ok(Versioned { v }) if v > u64::from(VERSION) => Self::Later { v },
+            Ok(Versioned { v, holder }) if v > u64::from(VERSION) => {
+                Self::Later { v, holder: holder.as_str().map(str::to_owned) }
+            }
             Ok(_) => serde_json::from_str(text).map_or(Self::None, Self::Known),
             Err(_) => Self::None,
         }

@@ -116,9 +116,10 @@ impl Record {
     }
 
     /// Whether the holder's annotation is of a later format than this code knows: then it is one of us, and nothing
-    /// else is concluded from it.
+    /// else is concluded from it. Like ours it counts only while it repeats holderIdentity: client-go keeps it too.
     pub fn is_of_later_format(&self) -> bool {
-        self.is_held() && matches!(self.holder_note, Note::Later { .. })
+        let Note::Later { holder, .. } = &self.holder_note else { return false };
+        self.is_held() && holder.as_ref().is_none_or(|h| *h == self.spec.holder)
     }
 
     /// Whether a client-go program, by its own rules, holds it.

@@ -7,7 +7,7 @@ use super::notes::{
     CHECKPOINT, CheckpointNote, HOLDER, HolderNote, LAYOUT, LayoutId, LayoutNote, MADE, MadeNote, RELEASE, ReleaseNote,
     VERSION,
 };
-use super::record::{Record, Spec};
+use super::record::{FOREVER, Record, Spec};
 use crate::leader::Saved;
 use jiff::{SignedDuration, Timestamp};
 use kube::core::{DynamicObject, TypeMeta};
@@ -201,6 +201,24 @@ impl Draft {
         Self::annotate(&mut object, MADE, None);
         Self::annotate(&mut object, RELEASE, Some(note(&released)));
         Self::save(&mut object, saved);
+        Self::finish(object, spec)
+    }
+
+    /// Given back by a holder that does not know whether the one before it has ended: as a release, but without a record,
+    /// so that it is free only after the longest duration that may bind.
+    pub fn vacate(base: &Record, longest: Duration, times: Times) -> Self {
+        let now = times.later_than(base.spec.renewed());
+        let spec = Spec {
+            holder: String::new(),
+            duration: Some(i64::from(seconds(longest)).min(FOREVER - 1)),
+            transitions: base.spec.transitions,
+            acquire_time: Some(now.clone()),
+            renew_time: Some(now),
+        };
+        let mut object = Self::on(base);
+        for key in [HOLDER, MADE, RELEASE] {
+            Self::annotate(&mut object, key, None);
+        }
         Self::finish(object, spec)
     }
 

@@ -3,11 +3,12 @@
 #![allow(clippy::pedantic, reason = "a test reads best short")]
 #![allow(clippy::collapsible_match, reason = "what a guard would do in passing here is the point of the arm")]
 
+mod cases;
 mod clock;
 mod foreign;
 mod history;
+mod proxy;
 mod review;
-mod schedules;
 mod seeds;
 mod spy;
 mod world;

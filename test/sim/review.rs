@@ -1,7 +1,7 @@
 //! Schedules found by reading the code against the design: each once broke it.
 
+use crate::cases::{S, all_held, bucket, held, init, lost, ms, patch, person, remove};
 use crate::foreign::foreign;
-use crate::schedules::{S, all_held, bucket, held, init, lost, ms, patch, person, remove};
 use crate::world::{COMPONENT, Character, QUEUE, World, timing};
 use leasehold::dev::apiserver::{Cut, Effect, Match, Outage, Verb};
 use serde_json::json;

@@ -3,6 +3,7 @@
 use crate::clock::{SkewedClock, Truth};
 use crate::history::version::{Cut, Version};
 use crate::history::{Call, History, What};
+use crate::proxy::{Meddle, Proxy};
 use crate::spy::Eyes;
 use futures::future::BoxFuture;
 use leasehold::bucket::{Bucket, Hash};
@@ -135,6 +136,10 @@ pub struct Character {
     pub exits: bool,
     /// Some of its work takes longer than any term that is not renewed.
     pub long_work: bool,
+    /// Instead of one of its own.
+    pub identity: Option<String>,
+    /// What meddles with its requests on their way.
+    pub meddle: Option<Meddle>,
 }
 
 impl Default for Character {
@@ -148,6 +153,8 @@ impl Default for Character {
             aware: None,
             exits: false,
             long_work: false,
+            identity: None,
+            meddle: None,
         }
     }
 }
@@ -192,7 +199,8 @@ impl World {
         let recorder = || Recorder { truth: self.truth, history: self.history.clone(), replica: name.clone() };
         let observer = Arc::new(recorder());
         let process = Ice::default();
-        let spy = self.eyes.spy(self.server.client(&name), &name, process.clone());
+        let server = Proxy { inner: self.server.client(&name), meddle: character.meddle.clone() };
+        let spy = self.eyes.spy(server, &name, process.clone());
         let client = kube::Client::new(spy, NAMESPACE);
         let manager = Manager::new(Connector::client(client), NAMESPACE, shared.clone()).expect("a client");
         let (config, config_seen) = watch::channel(Arc::new(self.config(&character)));
@@ -215,7 +223,10 @@ impl World {
         let queue = Queue {
             component: COMPONENT.to_owned(),
             name: QUEUE.to_owned(),
-            identity: format!("{name}_{:08x}", self.rng.clone().u32(..) ^ u32::try_from(n).expect("few")),
+            identity: character
+                .identity
+                .clone()
+                .unwrap_or_else(|| format!("{name}_{:08x}", self.rng.clone().u32(..) ^ u32::try_from(n).expect("few"))),
             config: config_seen,
             clock: shared,
             observer,

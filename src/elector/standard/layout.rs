@@ -71,6 +71,9 @@ pub(super) struct Layout {
     /// The cluster's revision went back: the era must be at least this before anything is taken (rule S9).
     pub(super) era_floor: u32,
     pub(super) era: u32,
+    /// The list that confirms what a view that may be silent has shown: its request, and when it was answered.
+    pub(super) confirming: Option<u64>,
+    pub(super) confirmed: Option<Instant>,
     /// The highest generation ever seen, retired ones included.
     pub(super) generation: u64,
     /// Since when nothing in the queue says more than this.
@@ -101,6 +104,8 @@ impl Layout {
             strays: BTreeMap::new(),
             era_floor: 0,
             era: 0,
+            confirming: None,
+            confirmed: None,
             generation: 0,
             says: None,
         }
@@ -122,7 +127,7 @@ impl Layout {
         };
         match &record.layout_note {
             Note::None => Standing::Unreadable,
-            Note::Later { v } => Standing::Later(*v),
+            Note::Later { v, .. } => Standing::Later(*v),
             Note::Known(note) if !note.open => Standing::Unopened { wanted: note.cut == self.cut },
             Note::Known(note) => {
                 let id = LayoutId { uid: record.uid.clone(), generation: note.generation };

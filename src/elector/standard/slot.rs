@@ -44,6 +44,32 @@ pub(super) struct Holding {
     pub(super) ending: Option<Reason>,
 }
 
+/// What a take stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Basis {
+    /// This long was waited, by what was known when it was decided. Until it is judged, after the answer, nothing is
+    /// released by a record, which others would take at once.
+    Waited(Duration),
+    /// Judged to have been long enough: nobody else may act for as long as it is ours.
+    Sound,
+}
+
+impl Default for Basis {
+    fn default() -> Self {
+        Self::Waited(Duration::ZERO)
+    }
+}
+
+impl Basis {
+    /// Whether it was long enough, now that the layout Lease says `longest`.
+    pub(super) fn holds(self, longest: Duration) -> bool {
+        match self {
+            Self::Waited(waited) => longest <= waited,
+            Self::Sound => true,
+        }
+    }
+}
+
 /// What this replica is doing about a bucket.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Phase {
@@ -95,8 +121,8 @@ pub(super) struct Slot {
     pub(super) write_failures: u32,
     /// No write before.
     pub(super) write_at: Instant,
-    /// The longest duration of the queue as it was known when the last take was decided.
-    pub(super) waited: Duration,
+    /// What the last take of what was not ours stands on.
+    pub(super) basis: Basis,
     /// A promote failed: not taken again before.
     pub(super) resting_until: Instant,
     pub(super) promote_failures: u32,
@@ -122,7 +148,7 @@ impl Slot {
             failures: 0,
             write_failures: 0,
             write_at: Instant::ORIGIN,
-            waited: Duration::ZERO,
+            basis: Basis::default(),
             resting_until: Instant::ORIGIN,
             promote_failures: 0,
             tenure: false,

@@ -141,7 +141,7 @@ async fn one(seed: u64) -> Done {
     let mut story = Story { world, rng, fleet: Vec::new(), mixed_durations, mixed_layouts, backup: None, go: 0 };
     story.latency();
     if story.rng.bool() {
-        crate::schedules::init(&story.world, buckets).await.expect("opened");
+        crate::cases::init(&story.world, buckets).await.expect("opened");
     }
     for _ in 0..story.rng.usize(1..4) {
         story.join();

@@ -3,7 +3,7 @@
 use super::{Action, Answer, Ask, Core, Now, Reply, Target};
 use crate::clock::Instant;
 use crate::elector::standard::layout::{Opening, Standing};
-use crate::elector::standard::slot::{Attempt, Holding, Phase};
+use crate::elector::standard::slot::{Attempt, Basis, Holding, Phase};
 use crate::leader::tenure::Limits;
 use crate::leader::{Deadline, FencingToken, Term, TermParts};
 use crate::lease::{Failure, LayoutId, Record};
@@ -239,7 +239,7 @@ impl Core {
     /// term, if the layout in force is the one it was taken under; else it is released (6.1).
     pub(super) fn judge_taken(&mut self, number: u64, now: Now) {
         let ours = self.layout.ours();
-        let longest = self.layout.longest();
+        let (said, longest) = (self.layout.note().is_some(), self.layout.longest());
         for at in 0..self.slots.len() {
             let Phase::Judging { deadline, limits, layout, read } = &self.slots[at].phase else { continue };
             if *read != Some(number) {
@@ -248,9 +248,14 @@ impl Core {
             let in_force = ours.as_ref() == Some(layout) && self.layout.passed.as_ref() == Some(layout);
             // What was not known when the take was decided may have let it come too early: another replica had raised
             // the queue's longest duration; or whoever waits may not know how long to wait for this one (S4).
-            let waited = longest <= self.slots[at].waited && limits.lease_duration <= longest;
-            if in_force && waited && self.stopping.is_none() {
-                let (deadline, limits, layout) = (Arc::clone(deadline), *limits, layout.clone());
+            // Where it says nothing there is nothing to judge by.
+            let sound = said && self.slots[at].basis.holds(longest);
+            let known = limits.lease_duration <= longest;
+            let (deadline, limits, layout) = (Arc::clone(deadline), *limits, layout.clone());
+            if sound {
+                self.slots[at].basis = Basis::Sound;
+            }
+            if in_force && sound && known && self.stopping.is_none() {
                 self.begin(at, deadline, limits, layout, now);
             } else {
                 self.slots[at].phase = Phase::Releasing { until: now.at + self.settings.lease_duration };
@@ -274,6 +279,7 @@ impl Core {
         let slot = &mut self.slots[at];
         slot.phase = Phase::Held(Box::new(holding));
         slot.tenure = true;
+        self.is_well(at);
         self.out.push(Action::Begin(at, term, limits));
     }
 
@@ -294,6 +300,11 @@ impl Core {
         }
         let records: Vec<Arc<Record>> = records.into_iter().map(Arc::new).collect();
         self.listed(revision, &records, now);
+        if self.layout.confirming == Some(ask.number) {
+            self.layout.confirming = None;
+            self.layout.confirmed = Some(now.at);
+            return;
+        }
         match self.layout.standing() {
             Standing::Unopened { wanted: true } => {
                 // The list was sent after this uid was known, unless the Lease is a newer one.

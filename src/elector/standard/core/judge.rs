@@ -42,7 +42,8 @@ impl Core {
     pub(super) fn judge_held(&mut self, at: usize, now: Now) {
         let slot = &self.slots[at];
         let Some(record) = slot.known.record().cloned() else {
-            self.notice(
+            self.notice_of(
+                at,
                 "lease-gone",
                 format!("bucket {}: its Lease was deleted while held: the term ends", slot.bucket),
             );
@@ -52,7 +53,8 @@ impl Core {
         if *uid == record.uid && *spec == record.spec {
             // A stranger's label or annotation. Who finds its own annotation missing ends the term (5.1).
             if record.vouched().is_none() {
-                self.notice(
+                self.notice_of(
+                    at,
                     "annotation-gone",
                     format!("bucket {}: our annotation was taken from its Lease: the term ends, since others now see a foreign holder", slot.bucket),
                 );
@@ -72,7 +74,7 @@ impl Core {
             format!("bucket {}: its holder was taken out of the Lease: the term ends", slot.bucket)
         };
         let code = if record.is_foreign() { "foreign-holder" } else { "lost" };
-        self.notice(code, text);
+        self.notice_of(at, code, text);
         self.lose(at);
         self.judge(at, now);
     }
@@ -111,6 +113,6 @@ impl Core {
              with one identity, or a person?",
             self.slots[at].bucket
         );
-        self.notice("stepped-back", text);
+        self.notice_of(at, "stepped-back", text);
     }
 }

@@ -22,7 +22,7 @@ use crate::leader::tenure::{Ended, Limits};
 use crate::leader::{Reason, Term};
 use crate::lease::{Cut, Draft, Failure, Record};
 use jiff::Timestamp;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,6 +121,9 @@ pub(super) enum Action {
     Relist,
 }
 
+/// The topic under which a restored etcd is said.
+const WENT_BACK: &str = "revision-went-back";
+
 /// The state of one queue in one replica.
 pub(super) struct Core {
     pub(super) me: String,
@@ -142,6 +145,10 @@ pub(super) struct Core {
     refusals: refused::Refusals,
     /// Which standing of the layout was last told as news.
     told: String,
+    /// What the readiness page says of buckets, and of which: it is taken back when all of them are held again.
+    said_of: BTreeMap<&'static str, BTreeSet<usize>>,
+    /// It was said that the cluster's revision went back, and the era has not been raised since.
+    went_back: bool,
     out: Vec<Action>,
     wake: Option<Instant>,
 }
@@ -176,6 +183,8 @@ impl Core {
             behind: None,
             refusals: refused::Refusals::default(),
             told: String::new(),
+            said_of: BTreeMap::new(),
+            went_back: false,
             out: Vec::new(),
             wake: None,
         }
@@ -301,6 +310,24 @@ impl Core {
 
     fn notice(&mut self, code: &'static str, text: String) {
         self.out.push(Action::Observe(Event::Notice { code, text }));
+    }
+
+    /// Something that happened to one bucket.
+    fn notice_of(&mut self, at: usize, code: &'static str, text: String) {
+        self.said_of.entry(code).or_default().insert(at);
+        self.notice(code, text);
+    }
+
+    /// One of us holds the bucket, as it should be: what was said of it is over.
+    fn is_well(&mut self, at: usize) {
+        let out = &mut self.out;
+        self.said_of.retain(|code, of| {
+            let over = of.remove(&at) && of.is_empty();
+            if over {
+                out.push(Action::Say(code, None));
+            }
+            !over
+        });
     }
 
     /// What is held is lost: the term ends at once and writes nothing (S6).

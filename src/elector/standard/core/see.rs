@@ -1,8 +1,8 @@
 //! What was seen: lists, changes and deletions of the Leases of this queue, in the order of the one watch.
 
-use super::{Core, Now};
+use super::{Core, Now, WENT_BACK};
 use crate::elector::known::{Known, Look};
-use crate::elector::standard::slot::Phase;
+use crate::elector::standard::slot::{Basis, Phase};
 use crate::lease::{Record, Seen};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -94,6 +94,9 @@ impl Core {
         if let Some(&at) = self.by_name.get(&record.name)
             && look != Look::Stale
         {
+            if record.spec.holder != self.me && (record.vouched().is_some() || record.is_of_later_format()) {
+                self.is_well(at);
+            }
             self.judge(at, now);
         }
     }
@@ -142,6 +145,7 @@ impl Core {
             slot.attempts.clear();
             slot.confirmed = None;
             slot.checkpoint = None;
+            slot.basis = Basis::default();
             slot.phase = Phase::Idle;
         }
         // A revision of before may not be reached for days.
@@ -152,9 +156,13 @@ impl Core {
         layout.passed = None;
         layout.settle_on = None;
         layout.opening = None;
+        layout.confirmed = None;
+        layout.confirming = None;
+        layout.says = None;
         layout.era_floor = layout.era_floor.max(layout.era.saturating_add(1));
+        self.went_back = true;
         self.notice(
-            "revision-went-back",
+            WENT_BACK,
             format!(
                 "the cluster's revision went back from {from} to {to} (etcd was restored?): all terms are ended, the era of the \
                  fencing tokens is raised"

@@ -3,7 +3,7 @@
 use super::{Action, Core, Now, Request, Target};
 use crate::elector::known::{Free, Known};
 use crate::elector::standard::layout::Standing;
-use crate::elector::standard::slot::{Attempt, Phase};
+use crate::elector::standard::slot::{Attempt, Basis, Phase};
 use crate::leader::Reason;
 use crate::leader::tenure::Limits;
 use crate::lease::{Draft, LayoutId, Record, Times};
@@ -20,7 +20,7 @@ impl Core {
                         "bucket {}: no renewal counted for renew-deadline: the term ends",
                         self.slots[at].bucket
                     );
-                    self.notice("deadline", text);
+                    self.notice_of(at, "deadline", text);
                     self.lose(at);
                 } else {
                     self.wake_at(deadline, now);
@@ -29,7 +29,17 @@ impl Core {
             Phase::Judging { deadline, .. } => {
                 let deadline = deadline.get();
                 if now.at >= deadline {
-                    self.slots[at].phase = Phase::Idle;
+                    // Given back, and left to others first: who can read the layout Lease may hold it. Adopted anew it
+                    // would never have a holder that acts.
+                    let rest = self.waits().longest + self.settings.retry_period.mul_f64(1.0 + self.rng.f64() * 0.2);
+                    let slot = &mut self.slots[at];
+                    slot.resting_until = now.at + rest;
+                    slot.phase = Phase::Releasing { until: now.at + self.settings.lease_duration };
+                    let text = format!(
+                        "bucket {}: taken, but the layout Lease {} could not be read for renew-deadline: given back",
+                        self.slots[at].bucket, self.layout.name
+                    );
+                    self.notice_of(at, "unjudged", text);
                 } else {
                     self.wake_at(deadline, now);
                 }
@@ -111,7 +121,9 @@ impl Core {
             let at = holding.next_renewal;
             return self.wake_at(at, now);
         }
-        let period = self.settings.retry_period.mul_f64(0.97 + 0.03 * self.rng.f64());
+        // What failed for all at one time (an outage) works again at one time: a new phase for each, or they would line up.
+        let (least, spread) = if slot.write_failures > 0 { (0.1, 0.9) } else { (0.97, 0.03) };
+        let period = self.settings.retry_period.mul_f64(least + spread * self.rng.f64());
         holding.next_renewal = now.at + period;
         let pending = holding.term.checkpoint().pending();
         let (number, saved) = pending.map_or((None, None), |(n, s)| (Some(n), Some(s)));
@@ -148,7 +160,13 @@ impl Core {
         };
         let (number, saved) = slot.checkpoint.clone().map_or((None, None), |(n, s)| (Some(n), Some(s)));
         let longest = slot.longest.max(self.settings.lease_duration);
-        let draft = Draft::release(&record, longest, saved, Times { wall: now.wall });
+        let times = Times { wall: now.wall };
+        let draft = if slot.basis == Basis::Sound {
+            Draft::release(&record, longest, saved, times)
+        } else {
+            // Taken too early, or nobody knows: whoever may act still must be waited for by the next one too.
+            Draft::vacate(&record, longest.max(self.waits().longest), times)
+        };
         self.write(at, &record, draft, self.settings.limits(), number, now);
     }
 
@@ -181,9 +199,12 @@ impl Core {
         let Some(record) = self.slots[at].known.record().cloned() else { return };
         let draft = Draft::take(&record, &self.me, self.settings.lease_duration, layout, Times { wall: now.wall });
         let waited = self.waits().longest;
+        let adopted = record.spec.holder == self.me && self.slots[at].is_own_write();
         let slot = &mut self.slots[at];
         slot.phase = Phase::Taking;
-        slot.waited = waited;
+        if !adopted {
+            slot.basis = Basis::Waited(waited);
+        }
         // What a former term left to be released with is of that term: another holder may have gone on since.
         slot.checkpoint = None;
         self.write(at, &record, draft, self.settings.limits(), None, now);

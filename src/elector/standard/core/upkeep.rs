@@ -1,6 +1,7 @@
 //! What is to be done about the layout Lease: first start, the barrier, and what it must say (design 5.1, 6).
 
-use super::{Action, Core, Now, Request, Target};
+use super::{Action, Core, Now, Request, Target, WENT_BACK};
+use crate::clock::Instant;
 use crate::elector::standard::layout::Standing;
 use crate::elector::standard::slot::Phase;
 use crate::lease::{Draft, LayoutId, LayoutNote};
@@ -126,14 +127,40 @@ impl Core {
             // What hinders runs out by time: looked at again soon, since nothing need be seen for that.
             return self.wake_at(now.at + self.settings.retry_period / 4, now);
         }
+        // A holder that is silent in a view that is silent may act still, and of its bucket nothing need be left.
+        if !self.confirm_by_list(due, now) {
+            return;
+        }
         let Some(note) = self.layout.note().cloned() else { return };
         let era = note.era.max(self.layout.era_floor);
         self.change_layout(&LayoutNote { open: true, era, ..note });
     }
 
+    /// Whether a list from quorum, sent after `due` and not long ago, has been taken in. If not, it is asked for.
+    fn confirm_by_list(&mut self, due: Instant, now: Now) -> bool {
+        if self.layout.confirmed.is_some_and(|at| due <= at && now.at < at + self.settings.retry_period) {
+            return true;
+        }
+        if self.layout.listing {
+            return false;
+        }
+        if now.at < self.layout.list_at {
+            let at = self.layout.list_at;
+            self.wake_at(at, now);
+            return false;
+        }
+        self.layout.confirmed = None;
+        self.layout.confirming = Some(self.ask(Target::Queue, Request::List));
+        false
+    }
+
     /// The layout in force is ours: `settled`, the era and the longest duration are kept as they must be.
     pub(super) fn decide_upkeep(&mut self, id: &LayoutId, now: Now) {
         let Some(note) = self.layout.note().cloned() else { return };
+        if self.went_back && note.era >= self.layout.era_floor && self.layout.passed.as_ref() == Some(id) {
+            self.went_back = false;
+            self.out.push(Action::Say(WENT_BACK, None));
+        }
         let lease = u32::try_from(self.settings.lease_duration.as_secs()).unwrap_or(u32::MAX);
         let mut wanted = note.clone();
         wanted.era = note.era.max(self.layout.era_floor);
@@ -167,8 +194,13 @@ impl Core {
             _ => now.at,
         };
         self.layout.says = Some((says, since));
-        if now.at < since + longest {
-            return self.wake_at(since + longest, now);
+        let due = since + longest;
+        if now.at < due {
+            return self.wake_at(due, now);
+        }
+        // Who holds for longer may not have been seen: the view may be silent.
+        if !self.confirm_by_list(due, now) {
+            return;
         }
         self.layout.says = None;
         for slot in &mut self.slots {
