@@ -6,6 +6,7 @@
 mod clock;
 mod foreign;
 mod history;
+mod process;
 mod review;
 mod schedules;
 mod seeds;
