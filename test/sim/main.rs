@@ -7,6 +7,7 @@ mod cases;
 mod clock;
 mod foreign;
 mod history;
+mod process;
 mod proxy;
 mod review;
 mod seeds;

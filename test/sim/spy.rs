@@ -87,7 +87,10 @@ impl Eyes {
             self.sends.lock().expect("whole").entry(key).or_insert(now);
         }
         let number = self.number.fetch_add(1, Ordering::Relaxed);
-        let releases = || body.pointer("/metadata/annotations/leasehold.dev~1release").is_some() && text("/spec/holderIdentity").is_empty();
+        let releases = || {
+            body.pointer("/metadata/annotations/leasehold.dev~1release").is_some()
+                && text("/spec/holderIdentity").is_empty()
+        };
         let watches = || parts.uri.query().unwrap_or_default().contains("watch=");
         let in_path = parts.uri.path().split("/leases/").nth(1);
         let kind = match parts.method.as_str() {

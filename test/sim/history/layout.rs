@@ -17,7 +17,13 @@ struct Take<'a> {
 type Takes<'a> = BTreeMap<(&'a str, &'a str, u64), Vec<Take<'a>>>;
 
 /// The last one of that revision that was sent by then.
-fn take<'t, 'a>(takes: &'t Takes<'a>, replica: &'a str, bucket: &'a str, revision: u64, at: Duration) -> Option<&'t Take<'a>> {
+fn take<'t, 'a>(
+    takes: &'t Takes<'a>,
+    replica: &'a str,
+    bucket: &'a str,
+    revision: u64,
+    at: Duration,
+) -> Option<&'t Take<'a>> {
     takes.get(&(replica, bucket, revision))?.iter().rev().find(|t| t.sent <= at)
 }
 
@@ -51,7 +57,8 @@ fn mixed(run: &Run<'_>, takes: &Takes<'_>) -> Vec<Violation> {
         if let Some((other, (end, old))) = other
             && !run.is_excused(at)
         {
-            let text = format!("{old} is acted on until {end:?} under {other:?}, {bucket} from {at:?} under {layout:?}");
+            let text =
+                format!("{old} is acted on until {end:?} under {other:?}, {bucket} from {at:?} under {layout:?}");
             found.push(Violation("S8", text));
         }
         let last = until.entry(layout).or_insert((end, bucket));
@@ -81,11 +88,13 @@ fn not_in_force(run: &Run<'_>, takes: &Takes<'_>) -> Vec<Violation> {
     }
     let mut found = Vec::new();
     for term in &run.terms {
-        let Some(take) = term.token.and_then(|t| take(takes, term.replica, term.bucket, t.revision(), term.begun)) else {
+        let Some(take) = term.token.and_then(|t| take(takes, term.replica, term.bucket, t.revision(), term.begun))
+        else {
             continue;
         };
         let from = force.iter().rposition(|(at, _)| *at <= take.sent).unwrap_or(0);
-        let stood = force[from..].iter().take_while(|(at, _)| *at <= term.begun).any(|(_, l)| l.as_ref() == Some(take.layout));
+        let stood =
+            force[from..].iter().take_while(|(at, _)| *at <= term.begun).any(|(_, l)| l.as_ref() == Some(take.layout));
         if !stood && !force.is_empty() {
             let text = format!(
                 "{}: a term of {} begins at {:?} under {:?}, which was not in force since its take was sent at {:?}",

@@ -295,7 +295,10 @@ pub fn pending(entries: &[Entry]) -> String {
     let requests = entries.iter().filter(|e| matches!(&e.what, What::Asked(a) if watch.out.contains_key(&a.number)));
     let requests: Vec<&Entry> = requests.collect();
     let due = watch.stretch.map(|s| (s.from, s.state.living.len()));
-    format!("stopping {:?}, due from {due:?}, rests until {:?}, requests out {requests:?}, last disturbed by {last:#?}", watch.stopping, watch.rests)
+    format!(
+        "stopping {:?}, due from {due:?}, rests until {:?}, requests out {requests:?}, last disturbed by {last:#?}",
+        watch.stopping, watch.rests
+    )
 }
 
 /// When every bucket must have a holder, if nothing is done to the world any more.

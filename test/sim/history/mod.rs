@@ -33,9 +33,14 @@ use version::{Cut, Version};
 #[derive(Debug, Clone)]
 pub enum What {
     /// A process began, and wants this layout.
-    Born { wants: Cut, timing: Timing },
+    Born {
+        wants: Cut,
+        timing: Timing,
+    },
     /// It goes by other durations from here on.
-    Configured { timing: Timing },
+    Configured {
+        timing: Timing,
+    },
     /// It was told to stop.
     Told,
     /// Its election has returned.
@@ -45,27 +50,55 @@ pub enum What {
     /// Work was done under a guard, from here on until then; while a process is suspended it does none. The guard was
     /// `given` then; `stubborn` work
     /// did not run under [`Guard::run`](leasehold::leader::Guard::run), and heeds nothing.
-    Act { bucket: String, key: String, token: Option<FencingToken>, given: Duration, until: Duration, stubborn: bool },
+    Act {
+        bucket: String,
+        key: String,
+        token: Option<FencingToken>,
+        given: Duration,
+        until: Duration,
+        stubborn: bool,
+    },
     /// A write of a Lease was carried out.
     Wrote(Wrote),
     /// A request that must not be sent.
-    Sent { wrong: String },
+    Sent {
+        wrong: String,
+    },
     /// A request reached the server.
     Asked(Asked),
     /// It was answered with this status; None: it was given up, or its connection broke.
-    Answered { number: u64, code: Option<u16> },
+    Answered {
+        number: u64,
+        code: Option<u16>,
+    },
     /// A term began.
-    Begun { bucket: String, token: Option<FencingToken> },
+    Begun {
+        bucket: String,
+        token: Option<FencingToken>,
+    },
     /// Its gate has opened.
-    Promoted { bucket: String },
+    Promoted {
+        bucket: String,
+    },
     /// Its gate has shut.
-    Shut { bucket: String },
+    Shut {
+        bucket: String,
+    },
     /// Its promote failed, or hung.
-    PromoteFailed { bucket: String },
+    PromoteFailed {
+        bucket: String,
+    },
     /// It ended.
-    Ended { bucket: String, token: Option<FencingToken>, reason: Reason },
+    Ended {
+        bucket: String,
+        token: Option<FencingToken>,
+        reason: Reason,
+    },
     /// The LeaderAware was called, and has returned.
-    Aware { bucket: String, call: Call },
+    Aware {
+        bucket: String,
+        call: Call,
+    },
     /// The world did this to the fleet.
     Fault(&'static str),
     /// A process that was frozen, or suspended, goes on: what it had decided to send goes out now.
@@ -74,7 +107,9 @@ pub enum What {
     Calm,
     Trouble,
     /// etcd was restored: what stands in it now.
-    Restored { leases: Vec<Arc<Version>> },
+    Restored {
+        leases: Vec<Arc<Version>>,
+    },
     /// Something a person should know: its code, a colon, the sentence.
     Notice(String),
 }
@@ -134,13 +169,19 @@ pub struct Wrote {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
     /// A Lease was made: empty and without a release record, or not.
-    Made { bare: bool },
+    Made {
+        bare: bool,
+    },
     /// A PUT made a Lease anew.
     Remade,
     /// It names the writer, with another acquireTime than before.
-    Took { duration: Duration },
+    Took {
+        duration: Duration,
+    },
     /// It names the writer, as before.
-    Renewed { duration: Duration },
+    Renewed {
+        duration: Duration,
+    },
     /// It named the writer, and names nobody.
     Released,
     /// It is gone.

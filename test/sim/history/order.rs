@@ -120,7 +120,8 @@ fn releases(run: &Run<'_>) -> Vec<Violation> {
         let terms = terms.get(&key).map_or(&[][..], Vec::as_slice);
         let Some(term) = terms.iter().rev().find(|t| t.begun <= at) else { continue };
         if let Some(act) = all.iter().find(|a| a.token.is_some() && a.token == term.token && a.at > at) {
-            let text = format!("{} acts on {lease} at {:?}, in a term whose release was sent at {at:?}", e.replica, act.at);
+            let text =
+                format!("{} acts on {lease} at {:?}, in a term whose release was sent at {at:?}", e.replica, act.at);
             found.push(Violation("S6", text));
         }
     }

@@ -54,7 +54,9 @@ fn outside_of_terms(run: &Run<'_>) -> Vec<Violation> {
         });
         if !good {
             let Act { replica, bucket, key, at, until, .. } = act;
-            let text = format!("{key} of {bucket}: {replica} acts from {at:?} until {until:?}, outside of the term of its guard");
+            let text = format!(
+                "{key} of {bucket}: {replica} acts from {at:?} until {until:?}, outside of the term of its guard"
+            );
             found.push(Violation("S1", text));
         }
     }

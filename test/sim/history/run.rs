@@ -99,7 +99,16 @@ fn terms<'a>(entries: &[&'a Entry]) -> Vec<Term<'a>> {
             What::Begun { bucket, token } => {
                 last.insert((&e.replica, bucket), terms.len());
                 let (replica, begun) = (&*e.replica, e.at);
-                terms.push(Term { replica, bucket, token: *token, begun, promoted: None, shut: None, drained: None, ended: None });
+                terms.push(Term {
+                    replica,
+                    bucket,
+                    token: *token,
+                    begun,
+                    promoted: None,
+                    shut: None,
+                    drained: None,
+                    ended: None,
+                });
             }
             What::Promoted { bucket } => {
                 if let Some(at) = of(bucket) {

@@ -8,7 +8,7 @@ use super::run::{RATE, Run, TICK, is_replica};
 use super::version::Version;
 use super::{Entry, Violation, What, Write, Wrote};
 use leasehold::config::Timing;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A Lease in the course of a run.
@@ -26,6 +26,8 @@ pub fn check(run: &Run<'_>) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut courses: BTreeMap<&str, Course> = BTreeMap::new();
     let mut takes: BTreeMap<(&str, &str), Take<'_>> = BTreeMap::new();
+    // Who has not noticed that etcd was restored: revisions repeat, and what it decides on one may land on another.
+    let mut blind: BTreeSet<&str> = BTreeSet::new();
     let mut graces: BTreeMap<&str, Duration> = BTreeMap::new();
     // The longest duration that the layout Lease said, and since when.
     let mut layout: Vec<(Duration, Duration)> = vec![(Duration::ZERO, Duration::ZERO)];
@@ -37,6 +39,7 @@ pub fn check(run: &Run<'_>) -> Vec<Violation> {
                 *least = (*least).min(*renew_deadline);
             }
             What::Restored { leases } => {
+                blind.extend(graces.keys());
                 for lease in leases {
                     let ours = lease.vouch.is_some();
                     let name = run.writes().find(|(_, w)| w.bucket == lease.name).map(|(_, w)| w.bucket.as_str());
@@ -45,6 +48,7 @@ pub fn check(run: &Run<'_>) -> Vec<Violation> {
                     }
                 }
             }
+            What::Notice(text) if text.starts_with("revision-went-back") => drop(blind.remove(&*e.replica)),
             What::Wrote(w) => {
                 if let Some(said) = w.after.as_ref().and_then(|v| v.layout.as_ref()) {
                     layout.push((e.at, said.longest));
@@ -53,7 +57,15 @@ pub fn check(run: &Run<'_>) -> Vec<Violation> {
                 {
                     let course = courses.entry(&w.bucket).or_default();
                     let grace = graces.get(&*e.replica).copied().unwrap_or_default();
-                    let take = Take { e, w, before, since: course.since, lenient: course.restored, ours: course.ours, grace };
+                    let take = Take {
+                        e,
+                        w,
+                        before,
+                        since: course.since,
+                        lenient: course.restored || blind.contains(&*e.replica),
+                        ours: course.ours,
+                        grace,
+                    };
                     found.extend(take.early(*duration));
                     takes.insert((&e.replica, &w.bucket), take);
                 }
@@ -108,7 +120,8 @@ impl Take<'_> {
         if own || before.released || self.lenient || before.holder.starts_with("retired-") {
             return None;
         }
-        let grace = if before.vouch.is_some() || before.holder.is_empty() && self.ours { Duration::ZERO } else { self.grace };
+        let grace =
+            if before.vouch.is_some() || before.holder.is_empty() && self.ours { Duration::ZERO } else { self.grace };
         let wait = grace
             + match &before.vouch {
                 Some(vouch) => longest.max(vouch.duration),

@@ -31,11 +31,25 @@ fn act(until: u64) -> What {
 
 fn act_in(token: Option<FencingToken>, until: u64) -> What {
     // Given when it began: `judged` sets it.
-    What::Act { bucket: "b".into(), key: "k".into(), token, given: Duration::MAX, until: until as u32 * S, stubborn: false }
+    What::Act {
+        bucket: "b".into(),
+        key: "k".into(),
+        token,
+        given: Duration::MAX,
+        until: until as u32 * S,
+        stubborn: false,
+    }
 }
 
 fn wrote(arrived: u64, write: Write) -> What {
-    What::Wrote(Wrote { bucket: "b".into(), arrived: arrived as u32 * S, write, revision: 5, before: None, after: None })
+    What::Wrote(Wrote {
+        bucket: "b".into(),
+        arrived: arrived as u32 * S,
+        write,
+        revision: 5,
+        before: None,
+        after: None,
+    })
 }
 
 fn changed(revision: u64, write: Write, before: Version, after: Version) -> What {
@@ -80,7 +94,8 @@ fn layout_lease(generation: u64, open: bool) -> Version {
 
 /// A write of the layout Lease "q".
 fn cut(generation: u64) -> What {
-    let What::Wrote(w) = changed(1, Write::Other, layout_lease(generation - 1, true), layout_lease(generation, true)) else {
+    let What::Wrote(w) = changed(1, Write::Other, layout_lease(generation - 1, true), layout_lease(generation, true))
+    else {
         unreachable!()
     };
     What::Wrote(Wrote { bucket: "q".into(), ..w })
@@ -174,14 +189,14 @@ fn s2_and_s7_no_write_covers_it() {
 
 #[test]
 fn s3_wrong_writes() {
-    assert_eq!(judged(&[(1, "a", wrote(1, Write::Made { bare: false }))]), ["S3"]);
-    assert_eq!(judged(&[(1, "a", wrote(1, Write::Remade))]), ["S3"]);
-    assert_eq!(judged(&[(1, "a", What::Sent { wrong: "a PUT without uid".into() })]), ["S3"]);
-    assert_eq!(judged(&[(1, "a", asked(0, PUT)), (1, "a", asked(1, PUT))]), ["S3"]);
-    let term = (0, "a", begun(1));
-    let back = (1, "a", at(1, changed(5, RENEWED, held_by("a_1", 7), held_by("a_1", 7))));
+    assert_eq!(judged(&[(1, "r1", wrote(1, Write::Made { bare: false }))]), ["S3"]);
+    assert_eq!(judged(&[(1, "r1", wrote(1, Write::Remade))]), ["S3"]);
+    assert_eq!(judged(&[(1, "r1", What::Sent { wrong: "a PUT without uid".into() })]), ["S3"]);
+    assert_eq!(judged(&[(1, "r1", asked(0, PUT)), (1, "r1", asked(1, PUT))]), ["S3"]);
+    let term = (0, "r1", begun(1));
+    let back = (1, "r1", at(1, changed(5, RENEWED, held_by("r1_1", 7), held_by("r1_1", 7))));
     assert_eq!(judged(&[term.clone(), back]), ["S3"]);
-    let on = (1, "a", at(1, changed(5, RENEWED, held_by("a_1", 7), held_by("a_1", 8))));
+    let on = (1, "r1", at(1, changed(5, RENEWED, held_by("r1_1", 7), held_by("r1_1", 8))));
     assert!(judged(&[term, on]).is_empty());
 }
 
@@ -189,7 +204,8 @@ fn s3_wrong_writes() {
 fn s4_taken_too_early() {
     let took = |before: Version, second| at(second, changed(9, LEASE, before, held_by("r2_1", 99)));
     let made = |by: Version| (0, "r1", changed(2, Write::Other, empty(), by));
-    let of_ours = |second| judged(&[born(0, "r2"), made(held_by("r1_1", 1)), (second, "r2", took(held_by("r1_1", 1), second))]);
+    let of_ours =
+        |second| judged(&[born(0, "r2"), made(held_by("r1_1", 1)), (second, "r2", took(held_by("r1_1", 1), second))]);
     assert_eq!(of_ours(14), ["S4"]);
     assert!(of_ours(15).is_empty());
     // A foreign one: 15 s, and the grace of 10 s.
@@ -238,19 +254,22 @@ fn s5_written_blindly_and_begun_by_reading() {
         (5, "r1", asked(2, PUT)),
     ];
     assert_eq!(judged(&before), ["S5"], "read before the outcome was known");
-    let by_reading = [(1, "r1", asked(0, PUT)), (1, "r1", wrote(1, LEASE)), (2, "r1", answered(0, None)), (3, "r1", begun(5))];
+    let by_reading =
+        [(1, "r1", asked(0, PUT)), (1, "r1", wrote(1, LEASE)), (2, "r1", answered(0, None)), (3, "r1", begun(5))];
     assert_eq!(judged(&by_reading), ["S5"]);
 }
 
 #[test]
 fn s6_out_of_order() {
     let after_loss = [(1, "a", begun(5)), (2, "a", aware(Call::Promote)), (2, "a", aware(Call::PromoteDone(true)))];
-    let after_loss = [&after_loss[..], &[(2, "a", aware(Call::Demote)), (4, "a", aware(Call::DemoteDone)), (4, "a", ended(5))]];
+    let after_loss =
+        [&after_loss[..], &[(2, "a", aware(Call::Demote)), (4, "a", aware(Call::DemoteDone)), (4, "a", ended(5))]];
     let with = |second| [&after_loss.concat()[..], &[(second, "a", wrote(second, RENEWED))]].concat();
     assert_eq!(judged(&with(3)), ["S6"], "renewed after it was lost");
     assert_eq!(judged(&[(1, "a", act(5)), (3, "a", wrote(3, Write::Released))]), ["S6"], "under a guard");
     assert_eq!(judged(&[(1, "a", act(5)), (3, "a", asked(0, RELEASE))]), ["S6"], "sent is enough");
-    let acts_on = [(1, "a", begun(5)), (1, "a", promoted()), (2, "a", asked(0, RELEASE)), (3, "a", act_in(token(5), 4))];
+    let acts_on =
+        [(1, "a", begun(5)), (1, "a", promoted()), (2, "a", asked(0, RELEASE)), (3, "a", act_in(token(5), 4))];
     assert_eq!(judged(&acts_on), ["S6"]);
     let ok = [(1, "a", aware(Call::Promote)), (1, "a", aware(Call::PromoteDone(true)))];
     let undemoted = [&ok[..], &[(2, "a", asked(0, RELEASE))]].concat();
@@ -286,7 +305,13 @@ fn s8_two_layouts() {
     let all = |second| {
         let mut all = vec![(0, "q", cut(1)), took("a", 1, 5, 1)];
         all.extend(term(1, 5));
-        all.extend([acts(2, 5, 6), (6, "a", shut()), (6, "a", ended(5)), (4, "q", at(4, cut(2))), took("a", second, 7, 2)]);
+        all.extend([
+            acts(2, 5, 6),
+            (6, "a", shut()),
+            (6, "a", ended(5)),
+            (4, "q", at(4, cut(2))),
+            took("a", second, 7, 2),
+        ]);
         all.extend([(second, "a", begun(7)), (second, "a", promoted()), acts(second, 7, 9)]);
         judged(&all)
     };
@@ -305,7 +330,8 @@ fn s9_a_token_that_falls() {
 
 #[test]
 fn a_storm() {
-    let storm: Vec<_> = (0..=STORM as u64).map(|n| (1, "a", What::Asked(Asked { number: n, kind: Kind::List, lease: None }))).collect();
+    let storm: Vec<_> =
+        (0..=STORM as u64).map(|n| (1, "a", What::Asked(Asked { number: n, kind: Kind::List, lease: None }))).collect();
     assert_eq!(judged(&storm), ["storm"]);
 }
 
@@ -320,10 +346,14 @@ fn liveness() {
     };
     // The world is well from 10 s on: within 15 s and a little it has a holder.
     let all = |before: Version, taken: Option<u64>| {
-        let mut all = vec![born(0, "r1"), (0, "q", cut(1)), (1, "r9", lease(changed(2, Write::Other, empty(), before)))];
+        let mut all =
+            vec![born(0, "r1"), (0, "q", cut(1)), (1, "r9", lease(changed(2, Write::Other, empty(), before)))];
         all.push((10, "world", What::Calm));
         if let Some(second) = taken {
-            all.extend([(second, "r1", lease(What::Begun { bucket: String::new(), token: None })), (second, "r1", lease(promoted()))]);
+            all.extend([
+                (second, "r1", lease(What::Begun { bucket: String::new(), token: None })),
+                (second, "r1", lease(promoted())),
+            ]);
         }
         all.push((60, "world", What::Trouble));
         judged(&all)

@@ -85,7 +85,10 @@ fn unanswered(run: &Run<'_>) -> Vec<Violation> {
             }
             What::Begun { bucket, token: Some(token) } if is_replica(&e.replica) => {
                 if !answered.contains(&(&*e.replica, bucket.as_str(), token.revision())) {
-                    let text = format!("{}: a term of {bucket} begins at {:?} with {token}, no take that was answered", e.replica, e.at);
+                    let text = format!(
+                        "{}: a term of {bucket} begins at {:?} with {token}, no take that was answered",
+                        e.replica, e.at
+                    );
                     found.push(Violation("S5", text));
                 }
             }

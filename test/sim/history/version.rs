@@ -81,7 +81,8 @@ impl Version {
         let holder = text("/spec/holderIdentity");
         let transitions = lease.pointer("/spec/leaseTransitions").and_then(Value::as_u64).unwrap_or(0);
         let renewed = text("/spec/renewTime");
-        let [vouch, release, made, layout] = ["holder", "release", "made", "layout"].map(|n| note(&format!("leasehold.dev/{n}")));
+        let [vouch, release, made, layout] =
+            ["holder", "release", "made", "layout"].map(|n| note(&format!("leasehold.dev/{n}")));
         let said = |n: &Option<Value>| seconds(n.as_ref().and_then(|n| n.get("leaseDurationSeconds")));
         let spec_duration = seconds(lease.pointer("/spec/leaseDurationSeconds"));
         let uid = text("/metadata/uid");
@@ -123,7 +124,9 @@ impl Version {
 
     /// Whether nothing has happened to it but a stranger's label: the same uid and spec (rule S4).
     pub fn stands_as(&self, other: &Self) -> bool {
-        let spec = |v: &Self| (v.uid.clone(), v.holder.clone(), v.spec_duration, v.transitions, v.acquired.clone(), v.renewed.clone());
+        let spec = |v: &Self| {
+            (v.uid.clone(), v.holder.clone(), v.spec_duration, v.transitions, v.acquired.clone(), v.renewed.clone())
+        };
         spec(self) == spec(other)
     }
 

@@ -13,7 +13,7 @@ pub fn check(run: &Run<'_>) -> Vec<Violation> {
 }
 
 fn wrong(e: &Entry) -> Option<String> {
-    if !is_replica(&e.replica) && e.replica.len() > 1 {
+    if !is_replica(&e.replica) {
         return None;
     }
     let w = match &e.what {
@@ -32,7 +32,12 @@ fn wrong(e: &Entry) -> Option<String> {
             // may be anything.
             let odd = before.renewed.len() != after.renewed.len();
             let later = odd || after.renewed > before.renewed;
-            (!later).then(|| format!("{} renewed {} at {:?}: renewTime {} after {}", e.replica, w.bucket, e.at, after.renewed, before.renewed))
+            (!later).then(|| {
+                format!(
+                    "{} renewed {} at {:?}: renewTime {} after {}",
+                    e.replica, w.bucket, e.at, after.renewed, before.renewed
+                )
+            })
         }
         _ => None,
     }
@@ -48,7 +53,10 @@ fn two_at_once(run: &Run<'_>) -> Vec<Violation> {
             What::Asked(asked) if asked.kind.writes() => {
                 let Some(lease) = &asked.lease else { continue };
                 if out.insert((&e.replica, lease), asked.number).is_some() {
-                    found.push(Violation("S3", format!("{}: a second write of {lease} at {:?}, with one out", e.replica, e.at)));
+                    found.push(Violation(
+                        "S3",
+                        format!("{}: a second write of {lease} at {:?}, with one out", e.replica, e.at),
+                    ));
                 }
                 of.insert(asked.number, (&e.replica, lease));
             }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Every kind of trouble: the seeds of CI have each.
-pub const KINDS: [&str; 38] = [
+pub const KINDS: [&str; 39] = [
     "api-away-for-all",
     "api-away-for-one",
     "client-go",
@@ -49,6 +49,7 @@ pub const KINDS: [&str; 38] = [
     "slow-request",
     "stopped",
     "suspended",
+    "slow-then-away",
     "watch-cut",
     "watch-late",
     "watch-silent",
@@ -83,7 +84,8 @@ impl Story {
             ..Character::default()
         };
         if self.mixed_durations && rng.bool() {
-            character.timing = Some(*rng.choice(&[timing(15, 10, 2), timing(5, 4, 1), timing(30, 20, 5)]).expect("some"));
+            character.timing =
+                Some(*rng.choice(&[timing(15, 10, 2), timing(5, 4, 1), timing(30, 20, 5)]).expect("some"));
         }
         if self.mixed_layouts && rng.u32(0..3) == 0 {
             if rng.bool() {
@@ -199,7 +201,8 @@ impl Story {
                 self.world.server.cut_watches(&Match::any(), how);
             }
             27..30 => {
-                let outage = *self.rng.choice(&[Outage::Refused, Outage::BlackHole, Outage::Answers(503)]).expect("some");
+                let outage =
+                    *self.rng.choice(&[Outage::Refused, Outage::BlackHole, Outage::Answers(503)]).expect("some");
                 let Some(faults) = self.member().map(|m| m.replica.faults.clone()) else { return };
                 self.fault("api-away-for-one");
                 let rule = faults.inject(Match::any(), Effect::Outage(outage));
@@ -209,7 +212,8 @@ impl Story {
                 });
             }
             30 => {
-                let outage = *self.rng.choice(&[Outage::Refused, Outage::BlackHole, Outage::Answers(503)]).expect("some");
+                let outage =
+                    *self.rng.choice(&[Outage::Refused, Outage::BlackHole, Outage::Answers(503)]).expect("some");
                 self.fault("api-away-for-all");
                 let all = self.world.server.faults("*");
                 let rule = all.inject(Match::any(), Effect::Outage(outage));
@@ -252,7 +256,9 @@ impl Story {
                 self.patch(&format!("{COMPONENT}.{QUEUE}"), edit).await;
             }
             40..43 => {
-                let Some((ice, thaw)) = self.member().map(|m| (m.replica.ice.clone(), m.replica.thaws())) else { return };
+                let Some((ice, thaw)) = self.member().map(|m| (m.replica.ice.clone(), m.replica.thaws())) else {
+                    return;
+                };
                 self.fault("frozen-election");
                 ice.freeze();
                 tokio::spawn(async move {
@@ -310,6 +316,18 @@ impl Story {
                 }
                 None => self.backup = Some(self.world.server.snapshot()),
             },
+            // What is answered late counts from its sending: seen at the last renewal before an outage.
+            57 | 58 => {
+                let Some(faults) = self.member().map(|m| m.replica.faults.clone()) else { return };
+                self.fault("slow-then-away");
+                let timing = self.world.timing;
+                let writes = Match::writes().resource("leases");
+                faults.inject(writes, Effect::DelayAfter(timing.attempt_timeout().mul_f64(0.8)));
+                tokio::time::sleep(2 * timing.retry_period).await;
+                let rule = faults.inject(Match::any(), Effect::Outage(Outage::BlackHole));
+                tokio::time::sleep(timing.lease_duration).await;
+                faults.remove(rule);
+            }
             _ => {}
         }
     }
