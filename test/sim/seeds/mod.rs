@@ -38,6 +38,7 @@ struct Tally {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "how fast it runs is real time")]
 fn seeds() {
     let one = var("SIM_SEED");
     let from = one.or(var("SIM_FROM")).unwrap_or(0);

@@ -316,13 +316,13 @@ impl Story {
                 }
                 None => self.backup = Some(self.world.server.snapshot()),
             },
-            // What is answered late counts from its sending: seen at the last renewal before an outage.
+            // What lands late counts from its sending: to be seen at the last renewal before an outage.
             57 | 58 => {
                 let Some(faults) = self.member().map(|m| m.replica.faults.clone()) else { return };
                 self.fault("slow-then-away");
                 let timing = self.world.timing;
                 let writes = Match::writes().resource("leases");
-                faults.inject(writes, Effect::DelayAfter(timing.attempt_timeout().mul_f64(0.8)));
+                faults.inject(writes, Effect::DelayBefore(timing.attempt_timeout().mul_f64(0.8)));
                 tokio::time::sleep(2 * timing.retry_period).await;
                 let rule = faults.inject(Match::any(), Effect::Outage(Outage::BlackHole));
                 tokio::time::sleep(timing.lease_duration).await;
