@@ -37,12 +37,20 @@ pub struct Eyes {
     history: History,
     sends: Sends,
     number: Arc<AtomicU64>,
+    /// Under which identity each client writes.
+    identities: Arc<Mutex<HashMap<String, String>>>,
 }
 
 impl Eyes {
     /// Tells `history` of every Lease that is written.
     pub fn open(server: &Server, truth: Truth, history: &History) -> Self {
-        let eyes = Self { truth, history: history.clone(), sends: Sends::default(), number: Arc::default() };
+        let eyes = Self {
+            truth,
+            history: history.clone(),
+            sends: Sends::default(),
+            number: Arc::default(),
+            identities: Arc::default(),
+        };
         let seen = eyes.clone();
         server.on_commit(move |commit| {
             if commit.resource == "leases" {
@@ -52,7 +60,9 @@ impl Eyes {
         eyes
     }
 
-    pub fn spy<S>(&self, inner: S, client: &str, process: Ice) -> Spy<S> {
+    /// `client` writes as `identity`.
+    pub fn spy<S>(&self, inner: S, client: &str, identity: &str, process: Ice) -> Spy<S> {
+        self.identities.lock().expect("whole").insert(client.to_owned(), identity.to_owned());
         Spy { inner, client: client.to_owned(), eyes: self.clone(), process }
     }
 
@@ -62,7 +72,8 @@ impl Eyes {
         let Some(any) = after.as_ref().or(before.as_ref()) else { return };
         let now = self.truth.now();
         let bucket = any.name.clone();
-        let write = write(commit, before.as_deref(), after.as_deref());
+        let identity = self.identities.lock().expect("whole").get(&*commit.client).cloned();
+        let write = write(commit, identity.as_deref(), before.as_deref(), after.as_deref());
         let base = before.as_ref().map_or(0, |v| v.revision);
         let key = (commit.client.to_string(), bucket.clone(), format!("{} {}", any.acquired, any.renewed), base);
         // One that stays under way may land at any time.
@@ -175,7 +186,7 @@ fn wrong(parts: &http::request::Parts, body: &Value) -> Option<String> {
     }
 }
 
-fn write(commit: &Commit, before: Option<&Version>, after: Option<&Version>) -> Write {
+fn write(commit: &Commit, identity: Option<&str>, before: Option<&Version>, after: Option<&Version>) -> Write {
     let Some(after) = after else { return Write::Deleted };
     let Some(before) = before else {
         return if commit.verb == Verb::Create {
@@ -184,8 +195,7 @@ fn write(commit: &Commit, before: Option<&Version>, after: Option<&Version>) -> 
             Write::Remade
         };
     };
-    // An identity is the client's name and a number.
-    let mine = |v: &Version| v.holder.starts_with(&format!("{}_", commit.client));
+    let mine = |v: &Version| identity == Some(v.holder.as_str());
     let duration = after.spec_duration;
     match (mine(before), mine(after)) {
         (true, true) if before.acquired == after.acquired => Write::Renewed { duration },

@@ -200,7 +200,9 @@ impl World {
         let observer = Arc::new(recorder());
         let process = Ice::default();
         let server = Proxy { inner: self.server.client(&name), meddle: character.meddle.clone() };
-        let spy = self.eyes.spy(server, &name, process.clone());
+        let number = self.rng.clone().u32(..) ^ u32::try_from(n).expect("few");
+        let identity = character.identity.clone().unwrap_or_else(|| format!("{name}_{number:08x}"));
+        let spy = self.eyes.spy(server, &name, &identity, process.clone());
         let client = kube::Client::new(spy, NAMESPACE);
         let manager = Manager::new(Connector::client(client), NAMESPACE, shared.clone()).expect("a client");
         let (config, config_seen) = watch::channel(Arc::new(self.config(&character)));
@@ -223,10 +225,7 @@ impl World {
         let queue = Queue {
             component: COMPONENT.to_owned(),
             name: QUEUE.to_owned(),
-            identity: character
-                .identity
-                .clone()
-                .unwrap_or_else(|| format!("{name}_{:08x}", self.rng.clone().u32(..) ^ u32::try_from(n).expect("few"))),
+            identity,
             config: config_seen,
             clock: shared,
             observer,

@@ -116,9 +116,9 @@ fn releases(run: &Run<'_>) -> Vec<Violation> {
             let text = format!("{} released {lease} at {at:?} with a guard out since {:?}", e.replica, act.at);
             found.push(Violation("S6", text));
         }
-        // The term that it ends: the last one begun before it.
+        // The term that it ends: the last one begun before it. (With no latency the next may begin in the same instant.)
         let terms = terms.get(&key).map_or(&[][..], Vec::as_slice);
-        let Some(term) = terms.iter().rev().find(|t| t.begun <= at) else { continue };
+        let Some(term) = terms.iter().rev().find(|t| t.begun < at) else { continue };
         if let Some(act) = all.iter().find(|a| a.token.is_some() && a.token == term.token && a.at > at) {
             let text =
                 format!("{} acts on {lease} at {:?}, in a term whose release was sent at {at:?}", e.replica, act.at);

@@ -193,11 +193,13 @@ fn s3_wrong_writes() {
     assert_eq!(judged(&[(1, "r1", wrote(1, Write::Remade))]), ["S3"]);
     assert_eq!(judged(&[(1, "r1", What::Sent { wrong: "a PUT without uid".into() })]), ["S3"]);
     assert_eq!(judged(&[(1, "r1", asked(0, PUT)), (1, "r1", asked(1, PUT))]), ["S3"]);
+    // Of terms that nobody took, S5 has something to say too.
+    let s3 = |all: &[(u64, &'static str, What)]| judged(all).into_iter().filter(|rule| *rule == "S3").count();
     let term = (0, "r1", begun(1));
     let back = (1, "r1", at(1, changed(5, RENEWED, held_by("r1_1", 7), held_by("r1_1", 7))));
-    assert_eq!(judged(&[term.clone(), back]), ["S3"]);
+    assert_eq!(s3(&[term.clone(), back]), 1);
     let on = (1, "r1", at(1, changed(5, RENEWED, held_by("r1_1", 7), held_by("r1_1", 8))));
-    assert!(judged(&[term, on]).is_empty());
+    assert_eq!(s3(&[term, on]), 0);
 }
 
 #[test]
