@@ -77,6 +77,12 @@ pub(crate) fn reads(requests: &Requests) -> u64 {
 /// Long enough for one that says hello to have seen the Leases.
 const SETTLED: Duration = Duration::from_secs(1);
 
+/// As long, and then anywhere between two looks of a standby of client-go: each begins to look when it starts, and what
+/// happens a fixed time after a start always meets it at one point of its round.
+async fn settle(timing: Timing) {
+    tokio::time::sleep(SETTLED + timing.retry.mul_f64(fastrand::f64() * 2.2)).await;
+}
+
 /// Three replicas that share ten buckets and have settled.
 pub(crate) async fn steady_fleet(cluster: &Arc<Cluster>, kind: Kind, plan: &Plan) -> Fleet {
     let name = format!("steady-{kind:?}").to_lowercase();
@@ -116,7 +122,7 @@ pub(crate) async fn troubles(fleet: &mut Fleet, kind: Kind, plan: &Plan) -> Meas
         };
         fleet.replicas[victim].end(Signal::KILL).await;
         fleet.start(kind, plan.timing).await;
-        tokio::time::sleep(SETTLED).await;
+        settle(plan.timing).await;
     }
     for replica in &fleet.replicas {
         replica.end(Signal::KILL).await;
@@ -124,7 +130,7 @@ pub(crate) async fn troubles(fleet: &mut Fleet, kind: Kind, plan: &Plan) -> Meas
     let name = format!("slow-{kind:?}").to_lowercase();
     let timing = plan.timing.lingering(SLOW);
     let mut slow = fleet_of(&fleet.cluster, &name, timing, BUCKETS, &[kind; 2]).await;
-    tokio::time::sleep(SETTLED).await;
+    settle(timing).await;
     for _ in 0..plan.rounds {
         given_up(&mut slow, timing, Signal::TERM).await;
     }
@@ -147,7 +153,7 @@ async fn given_up(fleet: &mut Fleet, timing: Timing, signal: Signal) -> Vec<(Ter
     others_act(fleet, victim, &held, timing).await;
     let found = held.iter().map(|t| (last(fleet, victim, t), next(fleet, victim, t))).collect();
     fleet.start(kind, timing).await;
-    tokio::time::sleep(SETTLED).await;
+    settle(timing).await;
     found
 }
 
@@ -162,7 +168,7 @@ async fn killed(fleet: &mut Fleet, timing: Timing) -> Vec<f64> {
     let found =
         held.iter().zip(renewed).map(|(t, renewed)| seconds(renewed + lease, next(fleet, victim, t).from)).collect();
     fleet.start(kind, timing).await;
-    tokio::time::sleep(SETTLED).await;
+    settle(timing).await;
     found
 }
 
