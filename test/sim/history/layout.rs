@@ -92,7 +92,8 @@ fn not_in_force(run: &Run<'_>, takes: &Takes<'_>) -> Vec<Violation> {
         else {
             continue;
         };
-        let from = force.iter().rposition(|(at, _)| *at <= take.sent).unwrap_or(0);
+        // Of what was written in the same instant nobody knows what came first.
+        let from = force.iter().rposition(|(at, _)| *at < take.sent).unwrap_or(0);
         let stood =
             force[from..].iter().take_while(|(at, _)| *at <= term.begun).any(|(_, l)| l.as_ref() == Some(take.layout));
         if !stood && !force.is_empty() {
