@@ -120,8 +120,10 @@ impl Take<'_> {
         if own || before.released || self.lenient || before.holder.starts_with("retired-") {
             return None;
         }
-        let grace =
-            if before.vouch.is_some() || before.holder.is_empty() && self.ours { Duration::ZERO } else { self.grace };
+        // Known to be ours by who saw it, or by our stamp and leaseTransitions of 0 (5.1): whoever writes another holder
+        // raises that, but a person with an editor.
+        let ours = before.vouch.is_some() || before.fresh || before.holder.is_empty() && self.ours;
+        let grace = if ours { Duration::ZERO } else { self.grace };
         let wait = grace
             + match &before.vouch {
                 Some(vouch) => longest.max(vouch.duration),

@@ -1,7 +1,8 @@
 //! What is to be done about each bucket: take, renew, release, adopt.
 
 use super::{Action, Core, Now, Request, Target};
-use crate::elector::known::{Free, Known};
+use crate::clock::Instant;
+use crate::elector::known::{Free, Known, Waits};
 use crate::elector::standard::layout::Standing;
 use crate::elector::standard::slot::{Attempt, Basis, Phase};
 use crate::leader::Reason;
@@ -200,14 +201,49 @@ impl Core {
         let draft = Draft::take(&record, &self.me, self.settings.lease_duration, layout, Times { wall: now.wall });
         let waited = self.waits().longest;
         let adopted = record.spec.holder == self.me && self.slots[at].is_own_write();
+        // Whoever wrote a record that counts had ended: nothing was waited for, whatever anybody's duration.
+        let released = record.released().is_some();
         let slot = &mut self.slots[at];
         slot.phase = Phase::Taking;
         if !adopted {
-            slot.basis = Basis::Waited(waited);
+            slot.basis = if released { Basis::Sound } else { Basis::Waited(waited) };
         }
         // What a former term left to be released with is of that term: another holder may have gone on since.
         slot.checkpoint = None;
         self.write(at, &record, draft, self.settings.limits(), None, now);
+    }
+
+    /// When what is free may be taken by this replica, were it not for others of its own: never, where this is None.
+    fn due(&self, at: usize, waits: Waits, layout: &LayoutId) -> Option<Instant> {
+        let slot = &self.slots[at];
+        if !matches!(slot.phase, Phase::Idle) || slot.busy || slot.unsure || slot.tenure {
+            return None;
+        }
+        let Known::There(sight) = &slot.known else { return None };
+        if slot.names(&self.me) && slot.is_own_write() {
+            return None;
+        }
+        let free = match sight.free(waits, slot.longest, layout.generation) {
+            Free::Never => return None,
+            Free::Released => sight.since,
+            Free::At(at) => at,
+        };
+        Some(free.max(slot.retry_at).max(slot.resting_until))
+    }
+
+    /// Whether this replica has a use for its own lease-duration: it holds something, or there is something that it may
+    /// take. Who only stands by has none.
+    pub(super) fn has_use(&mut self, layout: &LayoutId, now: Now) -> bool {
+        if self.slots.iter().any(|s| s.counts() || s.names(&self.me) && s.is_own_write()) {
+            return true;
+        }
+        if self.layout.passed.as_ref() != Some(layout) {
+            return false;
+        }
+        let waits = self.waits();
+        let Some(due) = (0..self.slots.len()).filter_map(|at| self.due(at, waits, layout)).min() else { return false };
+        self.wake_at(due, now);
+        now.at >= due
     }
 
     /// Takes what is free, in this replica's own order; one that holds some waits a little (5.1).
@@ -219,21 +255,9 @@ impl Core {
         let mut held = u32::try_from(self.slots.iter().filter(|s| s.counts()).count()).unwrap_or(all);
         for i in 0..self.order.len() {
             let at = self.order[i];
-            let slot = &self.slots[at];
-            if !matches!(slot.phase, Phase::Idle) || slot.busy || slot.unsure || slot.tenure {
-                continue;
-            }
-            let Known::There(sight) = &slot.known else { continue };
-            if slot.names(&self.me) && slot.is_own_write() {
-                continue;
-            }
-            let free = match sight.free(waits, slot.longest, layout.generation) {
-                Free::Never => continue,
-                Free::Released => sight.since,
-                Free::At(at) => at,
-            };
+            let Some(due) = self.due(at, waits, &layout) else { continue };
             let politeness = Duration::from_millis(50) * held / all;
-            let due = (free + politeness).max(slot.retry_at).max(slot.resting_until);
+            let due = due + politeness;
             if now.at < due {
                 self.wake_at(due, now);
                 continue;

@@ -81,6 +81,12 @@ fn released(i: u32, revision: u64) -> Record {
     record(&name(i), &format!("bucket-{i}"), revision, &json!({"leasehold.dev/release": note.to_string()}), &spec)
 }
 
+/// Made by one of us, empty, and held by nobody since: free by time.
+fn fresh(i: u32, revision: u64) -> Record {
+    let note = json!({"v": 1, "leaseDurationSeconds": 15});
+    record(&name(i), &format!("bucket-{i}"), revision, &json!({"leasehold.dev/made": note.to_string()}), &json!({}))
+}
+
 /// Held by a client-go program, as it writes it.
 fn foreign(i: u32, revision: u64) -> Record {
     let at = "2026-01-01T00:00:00.000000Z";
@@ -102,6 +108,15 @@ impl Bench {
     fn seeded(lease: u32, deadline: u32, retry: u32) -> Self {
         let mut bench = Self::new(settings(lease, deadline, retry));
         bench.listed(vec![layout(10, lease), released(0, 11), released(1, 12)]);
+        bench
+    }
+
+    /// Both buckets fresh, and waited for.
+    fn waited(lease: u32, deadline: u32, retry: u32) -> Self {
+        let mut bench = Self::new(settings(lease, deadline, retry));
+        bench.listed(vec![layout(10, lease), fresh(0, 11), fresh(1, 12)]);
+        bench.step();
+        bench.pass(lease * S);
         bench
     }
 
@@ -506,7 +521,7 @@ fn s4_a_shorter_duration_counts_from_its_sending() {
 /// without a release record: whoever takes next must wait for those others too.
 #[test]
 fn s4_a_take_that_waited_too_short_is_given_back() {
-    let mut bench = Bench::seeded(15, 10, 2);
+    let mut bench = Bench::waited(15, 10, 2);
     let (ask, draft) = replace(bench.asked(0));
     bench.lands(ask, &draft);
     bench.judged(layout(90, 60));
@@ -517,7 +532,7 @@ fn s4_a_take_that_waited_too_short_is_given_back() {
 /// nobody has waited any longer.
 #[test]
 fn s4_an_adoption_has_not_waited_again() {
-    let mut bench = Bench::seeded(15, 10, 2);
+    let mut bench = Bench::waited(15, 10, 2);
     let (ask, draft) = replace(bench.asked(0));
     bench.answer(ask, Err(Failure::TimedOut(S)));
     let now = bench.now();
@@ -531,6 +546,33 @@ fn s4_an_adoption_has_not_waited_again() {
     bench.lands(ask, &adoption);
     bench.judged(layout(101, 60));
     bench.given_back();
+}
+
+/// What was released by a record is nobody else's, whatever the queue's longest duration has become meanwhile.
+#[test]
+fn s4_what_was_released_is_held_after_a_raise() {
+    let mut bench = Bench::seeded(15, 10, 2);
+    let (ask, draft) = replace(bench.asked(0));
+    bench.lands(ask, &draft);
+    bench.judged(layout(90, 60));
+    bench.begun();
+}
+
+/// The queue's longest duration is raised by who is to take, not by who stands by: what others lower it would raise for
+/// ever, and what they take in between would be given back.
+#[test]
+fn s4_who_only_stands_by_raises_nothing() {
+    let mut bench = Bench::new(settings(60, 40, 10));
+    bench.listed(vec![layout(10, 15), foreign(0, 11), foreign(1, 12)]);
+    assert!(bench.step().is_empty());
+    // The longest that binds, its own, and the grace: now it may take.
+    bench.pass(100 * S);
+    let asked = bench.step();
+    let [(ask, Request::Replace(draft))] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!(ask.target, Target::Layout);
+    let raised = bench.lands(ask.clone(), draft);
+    assert_eq!(raised.layout_note.known().map(|n| n.longest()), Some(60 * S));
+    assert_eq!(replace(bench.asked(0)).1.spec.holder, ME);
 }
 
 /// What was held by a term is nobody else's, however long a duration is raised: adopted after a missed deadline.

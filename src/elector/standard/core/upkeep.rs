@@ -164,7 +164,10 @@ impl Core {
         let lease = u32::try_from(self.settings.lease_duration.as_secs()).unwrap_or(u32::MAX);
         let mut wanted = note.clone();
         wanted.era = note.era.max(self.layout.era_floor);
-        wanted.lease_duration_seconds = note.lease_duration_seconds.max(lease);
+        // Raised by whoever is to take: one that stands by would raise again and again what others lower.
+        if note.lease_duration_seconds < lease && self.has_use(id, now) {
+            wanted.lease_duration_seconds = lease;
+        }
         if let Some(on) = self.layout.settle_on {
             // Only on the resourceVersion that was read before the list (6.2).
             if note.is_settled() || on != self.layout.known.revision() {
