@@ -21,7 +21,7 @@ const CLUSTER: Duration = Duration::from_secs(30);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// How many replicas.
-    #[arg(long, default_value_t = 3, value_name = "N")]
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1_000))]
     replicas: u32,
     /// How many buckets they share.
     #[arg(long, default_value_t = 10, value_name = "N")]
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Strategy::Standard)]
     strategy: Strategy,
     /// How many sources that tick every second; 0 judges no ticks, for a CMD that sends something else.
-    #[arg(long, default_value_t = 40, value_name = "N")]
+    #[arg(long, default_value_t = 40, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100_000))]
     sources: u32,
     /// For how long a record in a Lease is honoured.
     #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = parse_positive)]
