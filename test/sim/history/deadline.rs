@@ -2,7 +2,7 @@
 //! justifies: its arrival, and the part of the duration it says that renew-deadline is. (What heeds no cancelling has until
 //! the Lease runs out, and ends with its process: for that there are S1 and S6.)
 
-use super::run::{RATE, Run, TICK};
+use super::run::{Run, TICK, TRUE_RATE};
 use super::{Violation, What, Write};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub fn check(run: &Run<'_>) -> Vec<Violation> {
     for (e, w) in run.writes() {
         let Some(part) = parts.get(&*e.replica) else { continue };
         if let Write::Took { duration } | Write::Renewed { duration } = w.write {
-            let until = w.arrived + duration.mul_f64(part * RATE) + TICK;
+            let until = w.arrived + duration.mul_f64(part * TRUE_RATE) + TICK;
             covers.entry((&e.replica, &w.bucket)).or_default().push((w.arrived, until));
         }
     }

@@ -1,5 +1,5 @@
 //! S8: two layouts of one queue are never acted on at one time; and a term begins only under a layout that stood in force
-//! after its take had been sent.
+//! after its take had been carried out: it is read after the take was answered (6.1).
 
 use super::run::Run;
 use super::version::LayoutRef;
@@ -7,10 +7,11 @@ use super::{Violation, What, Write};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The layout a take was made under, and when it was sent.
+/// The layout a take was made under, when it was sent, and when it was carried out.
 struct Take<'a> {
     layout: &'a LayoutRef,
     sent: Duration,
+    landed: Duration,
 }
 
 /// By replica, bucket and revision. After a restore revisions repeat.
@@ -31,7 +32,7 @@ pub fn check(run: &Run<'_>) -> Vec<Violation> {
     let mut takes: Takes<'_> = BTreeMap::new();
     for (e, w) in run.writes().filter(|(_, w)| matches!(w.write, Write::Took { .. })) {
         if let Some(vouch) = w.after.as_ref().and_then(|v| v.vouch.as_ref()) {
-            let take = Take { layout: &vouch.layout, sent: w.arrived };
+            let take = Take { layout: &vouch.layout, sent: w.arrived, landed: e.at };
             takes.entry((&e.replica, &w.bucket, w.revision)).or_default().push(take);
         }
     }
@@ -93,13 +94,13 @@ fn not_in_force(run: &Run<'_>, takes: &Takes<'_>) -> Vec<Violation> {
             continue;
         };
         // Of what was written in the same instant nobody knows what came first.
-        let from = force.iter().rposition(|(at, _)| *at < take.sent).unwrap_or(0);
+        let from = force.iter().rposition(|(at, _)| *at < take.landed).unwrap_or(0);
         let stood =
             force[from..].iter().take_while(|(at, _)| *at <= term.begun).any(|(_, l)| l.as_ref() == Some(take.layout));
         if !stood && !force.is_empty() {
             let text = format!(
-                "{}: a term of {} begins at {:?} under {:?}, which was not in force since its take was sent at {:?}",
-                term.replica, term.bucket, term.begun, take.layout, take.sent
+                "{}: a term of {} begins at {:?} under {:?}, which was not in force since its take landed at {:?}",
+                term.replica, term.bucket, term.begun, take.layout, take.landed
             );
             found.push(Violation("S8", text));
         }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// Two clocks run at rates that differ by at most a hundredth (`seeds` draws them so).
 pub const RATE: f64 = 1.01;
+/// And one from true time by half of that.
+pub const TRUE_RATE: f64 = 1.005;
 /// What a timer may be late.
 pub const TICK: Duration = Duration::from_millis(2);
 
