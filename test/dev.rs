@@ -1,6 +1,7 @@
 //! `leasehold dev` as a process: what becomes of its replicas when it is killed.
 #![cfg(target_os = "linux")]
 #![allow(clippy::pedantic, reason = "a test reads best short")]
+#![allow(clippy::disallowed_methods, reason = "processes are watched from outside, in real time")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -322,7 +322,7 @@ mod tests {
         reporter.observe(&notice(0));
         assert!(tokio::time::timeout(Duration::from_millis(50), reporter.gone()).await.is_err());
         drop(stream);
-        tokio::time::timeout(Duration::from_secs(60), reporter.gone()).await.unwrap();
+        tokio::time::timeout(Duration::from_mins(1), reporter.gone()).await.unwrap();
     }
 
     #[tokio::test]

@@ -60,7 +60,7 @@ impl Replica {
     }
 
     fn keys(&self, held: bool) -> Vec<String> {
-        keys().filter(|k| (self.buckets.owner(k) % 2 == 0) == held).take(4_096).collect()
+        keys().filter(|k| self.buckets.owner(k).is_multiple_of(2) == held).take(4_096).collect()
     }
 }
 
@@ -105,7 +105,7 @@ fn mixed(bencher: Bencher<'_, '_>, hash: Hash, buckets: u32, held: bool) {
 
 #[divan::bench_group]
 mod hit {
-    use super::*;
+    use super::{BUCKETS, Bencher, Hash, hot, mixed};
 
     #[divan::bench(args = BUCKETS, sample_size = 1_024)]
     fn knative_hot(bencher: Bencher<'_, '_>, buckets: u32) {
@@ -125,7 +125,7 @@ mod hit {
 
 #[divan::bench_group]
 mod miss {
-    use super::*;
+    use super::{BUCKETS, Bencher, Hash, hot, mixed};
 
     #[divan::bench(args = BUCKETS, sample_size = 1_024)]
     fn knative_hot(bencher: Bencher<'_, '_>, buckets: u32) {
@@ -146,16 +146,16 @@ mod miss {
 /// The time is that of one call in one thread: it stays as it is where threads do not hinder each other.
 #[divan::bench_group]
 mod threads {
-    use super::*;
+    use super::{AtomicUsize, Bencher, Hash, ItemsCount, Ordering, Replica, black_box};
 
     const THREADS: [usize; 3] = [1, 2, 4];
 
     fn each(bencher: Bencher<'_, '_>, held: bool, same: bool) {
-        let replica = Replica::new(Hash::Ring, 1_000);
-        let keys = replica.keys(held);
         // Each thread takes a number, and with it a key.
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         thread_local!(static MINE: usize = NEXT.fetch_add(1, Ordering::Relaxed));
+        let replica = Replica::new(Hash::Ring, 1_000);
+        let keys = replica.keys(held);
         bencher.counter(ItemsCount::new(1_usize)).bench(|| {
             let n = if same { 0 } else { MINE.with(|n| *n) % keys.len() };
             replica.leadership.guard(black_box(&keys[n]))
@@ -180,7 +180,7 @@ mod threads {
 
 #[divan::bench_group]
 mod parts {
-    use super::*;
+    use super::{Bencher, Boottime, Clock, Hash, Replica, black_box};
 
     #[divan::bench(sample_size = 1_024)]
     fn guard_of_a_term(bencher: Bencher<'_, '_>) {

@@ -571,7 +571,7 @@ fn s4_who_only_stands_by_raises_nothing() {
     let [(ask, Request::Replace(draft))] = &asked[..] else { panic!("{asked:?}") };
     assert_eq!(ask.target, Target::Layout);
     let raised = bench.lands(ask.clone(), draft);
-    assert_eq!(raised.layout_note.known().map(|n| n.longest()), Some(60 * S));
+    assert_eq!(raised.layout_note.known().map(crate::lease::LayoutNote::longest), Some(60 * S));
     assert_eq!(replace(bench.asked(0)).1.spec.holder, ME);
 }
 
