@@ -43,36 +43,39 @@ fn until<T>(what: &str, mut holds: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+fn start() -> Ends {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+    // Short durations: a replica whose API server is gone gives up after its lease-duration.
+    let durations = ["--lease-duration", "3s", "--renew-deadline", "2s", "--retry-period", "400ms"];
+    command.args(["dev", "--for", "10m"]).args(durations).stdout(Stdio::piped()).stderr(Stdio::null());
+    Ends(command.spawn().expect("it starts"))
+}
+
+/// kill -9, then none of these is left.
+fn ends_with_its_fleet(mut fleet: Ends, replicas: &[u32]) {
+    fleet.0.kill().expect("it runs");
+    fleet.0.wait().expect("it ends");
+    // A process that has ended may stay as a zombie where nobody waits for orphans.
+    let gone = |pid: &u32| stat(*pid).is_none_or(|(_, state)| state == 'Z');
+    until("no replica is left", || replicas.iter().all(gone).then_some(()));
+}
+
 #[test]
 fn replicas_end_with_a_fleet_that_was_killed() {
-    let mut fleet = Ends(
-        Command::new(env!("CARGO_BIN_EXE_leasehold"))
-            // Short durations: a replica whose API server is gone gives up after its lease-duration.
-            .args([
-                "dev",
-                "--for",
-                "10m",
-                "--lease-duration",
-                "3s",
-                "--renew-deadline",
-                "2s",
-                "--retry-period",
-                "400ms",
-            ])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts"),
-    );
+    let mut fleet = start();
     let mut told = BufReader::new(fleet.0.stdout.take().expect("piped")).lines();
     told.find(|line| line.as_ref().is_ok_and(|l| l.contains("every bucket is held")))
         .expect("it starts")
         .expect("text");
     let replicas = children(fleet.0.id());
     assert_eq!(replicas.len(), 3);
-    fleet.0.kill().expect("it runs");
-    fleet.0.wait().expect("it ends");
-    // A process that has ended may stay as a zombie where nobody waits for orphans.
-    let gone = |pid: &u32| stat(*pid).is_none_or(|(_, state)| state == 'Z');
-    until("no replica is left", || replicas.iter().all(gone).then_some(()));
+    ends_with_its_fleet(fleet, &replicas);
+}
+
+/// Before they have a configuration, too: what they would wait for is gone.
+#[test]
+fn replicas_end_with_a_fleet_that_was_killed_at_its_start() {
+    let fleet = start();
+    let replicas = until("three replicas", || Some(children(fleet.0.id())).filter(|all| all.len() >= 3));
+    ends_with_its_fleet(fleet, &replicas);
 }

@@ -79,8 +79,6 @@ pub(crate) struct Args {
 enum Strategy {
     /// Each bucket is raced for on its own, as client-go and Knative do.
     Standard,
-    /// Every replica gets its share.
-    Balanced,
     /// By the replica's ordinal, without Leases.
     #[value(name = "statefulset")]
     StatefulSet,
@@ -92,7 +90,6 @@ impl From<Strategy> for StrategyKind {
     fn from(strategy: Strategy) -> Self {
         match strategy {
             Strategy::Standard => Self::Standard,
-            Strategy::Balanced => Self::Balanced,
             Strategy::StatefulSet => Self::StatefulSet,
             Strategy::Unopposed => Self::Unopposed,
         }

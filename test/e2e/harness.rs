@@ -96,6 +96,13 @@ pub(crate) async fn run(scenes: &'static [Scene]) -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    if wanted.is_empty()
+        && !arguments.filters.is_empty()
+        && std::env::var("LEASEHOLD_E2E").is_ok_and(|how| how == "require")
+    {
+        say("LEASEHOLD_E2E=require, and no scene has such a name");
+        return ExitCode::FAILURE;
+    }
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let _ = NAME.try_with(|name| say(&format!("in {name}:")));

@@ -9,7 +9,7 @@
 //! cargo test --test interop -- --test-threads 30        # they wait more than they work
 //! ```
 //!
-//! Without these the tests say that they are skipped. `hack/compare` runs the comparison.
+//! Without these the tests say that they are skipped; with LEASEHOLD_E2E=require they fail then. `hack/compare` runs the comparison.
 #![allow(missing_docs, unreachable_pub, reason = "a test")]
 #![allow(clippy::pedantic, reason = "a test reads best short")]
 
@@ -35,6 +35,8 @@ pub(crate) fn kubeconfig() -> Option<PathBuf> {
         use std::io::Write as _;
         // Past libtest, which shows what a test prints only if it fails.
         let _ = writeln!(std::io::stderr(), "SKIPPED, interop: {why}");
+        let required = std::env::var("LEASEHOLD_E2E").is_ok_and(|how| how == "require");
+        assert!(!required, "LEASEHOLD_E2E=require, and it was skipped: {why}");
         None
     };
     let Some(kubeconfig) = std::env::var_os("LEASEHOLD_E2E_KUBECONFIG") else {

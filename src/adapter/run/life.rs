@@ -2,7 +2,7 @@
 
 use super::Adapter;
 use super::ports::Ports;
-use super::runtime::{Alongside, Runtime};
+use super::runtime::{Alongside, Runtime, connect};
 use crate::adapter::context::{Context, Inner};
 use crate::adapter::env::{Env, shown};
 use crate::adapter::error::RunError;
@@ -70,12 +70,9 @@ impl Ready {
         };
         let (probe_port, metrics_port) = ports.numbers();
 
-        let reporter = match env.report() {
-            None => None,
-            Some(socket) => {
-                let connected = Reporter::connect(socket, clock.clone()).await;
-                Some(connected.map_err(|source| RunError::Report { socket: socket.clone(), source })?)
-            }
+        let reporter = match runtime.reporter {
+            Some(reporter) => Some(reporter),
+            None => connect(&env, &clock).await?,
         };
         if let Some(reporter) = &reporter {
             observers.push(Arc::new(reporter.clone()));

@@ -87,10 +87,22 @@ where
 {
     let adapter = constructor(&env).map_err(|e| RunError::Construct(e.into()))?;
     let runtime = Runtime::new(component).env(env).listen().await?;
+    let reporter = runtime.reporter.clone();
+    let gone = async {
+        match &reporter {
+            Some(reporter) => reporter.gone().await,
+            None => std::future::pending().await,
+        }
+    };
     let runtime = tokio::select! {
         biased;
         Some(signal) = signals.next() => {
             tracing::info!(?signal, "stopped before the election was set up");
+            return Ok(());
+        }
+        // A fleet that was killed must leave no replica behind.
+        () = gone => {
+            tracing::error!("whoever read the report of LEASEHOLD_REPORT is gone: stopped before the election was set up");
             return Ok(());
         }
         runtime = default_strategy(runtime) => runtime.map_err(RunError::Wiring)?,

@@ -6,6 +6,7 @@ use super::{Adapter, exit_code};
 use crate::adapter::env::Env;
 use crate::adapter::error::RunError;
 use crate::adapter::metrics::Edits;
+use crate::adapter::reporter::Reporter;
 use crate::adapter::signals::{Signal, Signals};
 use crate::clock::{Boottime, SharedClock};
 use crate::config::Config;
@@ -40,6 +41,7 @@ pub struct Runtime {
     pub(super) edits: Option<Edits>,
     pub(super) alongside: Vec<Alongside>,
     pub(super) ports: Option<Ports>,
+    pub(super) reporter: Option<Reporter>,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -79,6 +81,7 @@ impl Runtime {
             edits: None,
             alongside: Vec::new(),
             ports: None,
+            reporter: None,
         }
     }
 
@@ -164,10 +167,12 @@ impl Runtime {
         self
     }
 
-    /// Binds the ports of the environment that was given: from now on the probes say that it starts.
+    /// Binds the ports of the environment that was given: from now on the probes say that it starts. And finds the reader of
+    /// its report, without whom it is not to start.
     pub(super) async fn listen(mut self) -> Result<Self, RunError> {
         if let Some(env) = &self.env {
             self.ports = Some(Ports::bind(env, &self.component, self.status.clone()).await?);
+            self.reporter = connect(env, &self.clock).await?;
         }
         Ok(self)
     }
@@ -210,4 +215,11 @@ impl Runtime {
     pub async fn try_run<A: Adapter>(self, adapter: A) -> Result<(), RunError> {
         Ready::prepare(self).await?.live(Arc::new(adapter)).await
     }
+}
+
+/// To the socket of LEASEHOLD_REPORT, if there is one.
+pub(super) async fn connect(env: &Env, clock: &SharedClock) -> Result<Option<Reporter>, RunError> {
+    let Some(socket) = env.report() else { return Ok(None) };
+    let connected = Reporter::connect(socket, clock.clone()).await;
+    Ok(Some(connected.map_err(|source| RunError::Report { socket: socket.clone(), source })?))
 }
