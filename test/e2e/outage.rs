@@ -48,7 +48,9 @@ async fn held_again(fleet: &Fleet, gone: leasehold::clock::Instant, back: leaseh
     let last = fleet.buckets.iter().map(|b| first(b).expect("acted on")).max().expect("buckets");
     let took = Duration::from_nanos(last.saturating_sub(back.as_nanos()));
     eprintln!("{what}: every bucket held again {took:?} after the server was back (retry-period {:?})", T.retry);
-    assert!(took <= T.retry * 10, "{took:?}");
+    // A retry-period and its jitter, on a machine with other work; and less than a lease, which nobody has to wait out.
+    let bound = T.retry * 6;
+    assert!(bound < T.lease && took <= bound, "{took:?}");
 }
 
 /// SIGSTOP: connections stand and nothing is answered. What was sent meanwhile is carried out when it goes on.
