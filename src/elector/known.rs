@@ -45,6 +45,15 @@ pub(crate) enum Look {
     New,
 }
 
+/// How a version came to be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    /// By an event of the watch, which leaves none out.
+    Watched,
+    /// By a list or a read: there may have been others since the last look.
+    Read,
+}
+
 impl Known {
     pub(crate) fn record(&self) -> Option<&Arc<Record>> {
         match self {
@@ -65,8 +74,8 @@ impl Known {
         matches!(self, Self::Absent { .. })
     }
 
-    /// A version of the Lease was read.
-    pub(crate) fn look(&mut self, record: &Arc<Record>, now: Instant) -> Look {
+    /// A version of the Lease was seen.
+    pub(crate) fn look(&mut self, record: &Arc<Record>, how: How, now: Instant) -> Look {
         let first = matches!(self, Self::Unknown);
         if !first && record.revision <= self.revision() {
             return Look::Stale;
@@ -76,7 +85,10 @@ impl Known {
             _ => None,
         };
         let same = before.is_some_and(|b| b.record.spec == record.spec);
-        let since = before.filter(|_| same).map_or(now, |b| b.since);
+        // What was read says nothing of the versions between. One empty spec is like another: it may have been taken, and
+        // blanked by a person, since the last look.
+        let whole = how == How::Watched || record.is_held();
+        let since = before.filter(|_| same && whole).map_or(now, |b| b.since);
         let ours_last = !record.is_held()
             && before.is_some_and(|b| {
                 // Nobody in between that was not seen: a take raises leaseTransitions.

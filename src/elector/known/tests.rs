@@ -1,4 +1,4 @@
-use super::{Free, Known, Waits};
+use super::{Free, How, Known, Waits};
 use crate::clock::Instant;
 use crate::lease::Record;
 use kube::core::DynamicObject;
@@ -59,7 +59,7 @@ proptest! {
         let mut known = Known::default();
         for (record, after) in [(first, 0), (second, 5)] {
             let now = now + Duration::from_secs(after);
-            known.look(&Arc::new(record), now);
+            known.look(&Arc::new(record), How::Watched, now);
             let Known::There(sight) = &known else { panic!("{known:?}") };
             let record = &sight.record;
             match sight.free(Waits { longest, grace }, Duration::ZERO, generation) {
@@ -73,5 +73,27 @@ proptest! {
                 Free::Released => prop_assert!(!record.is_held() || record.retired().is_some_and(|g| g < generation)),
             }
         }
+    }
+}
+
+/// One of us made it, it was seen empty, then not seen for a while; taken meanwhile, and blanked by a person, it looks as
+/// before. What was read proves no silence of an empty Lease; what was watched does.
+#[test]
+fn s4_an_empty_spec_that_was_not_watched_proves_no_silence() {
+    let empty = |revision: u32| {
+        let object = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {
+            "name": "c.q.00-of-02", "uid": "u", "resourceVersion": revision.to_string(),
+            "annotations": {"leasehold.dev/made": json!({"v": 1, "leaseDurationSeconds": 15}).to_string()}}});
+        Arc::new(Record::of(serde_json::from_value::<DynamicObject>(object).expect("an object")))
+    };
+    let longest = Duration::from_secs(15);
+    let (first, again) = (Instant::from_nanos(1_000_000_000), Instant::from_nanos(41_000_000_000));
+    for (how, since) in [(How::Watched, first), (How::Read, again)] {
+        let mut known = Known::default();
+        known.look(&empty(10), How::Read, first);
+        known.look(&empty(20), how, again);
+        let Known::There(sight) = &known else { panic!("{known:?}") };
+        let free = sight.free(Waits { longest, grace: Duration::ZERO }, Duration::ZERO, 0);
+        assert_eq!(free, Free::At(since + longest), "{how:?}");
     }
 }

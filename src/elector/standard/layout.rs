@@ -152,7 +152,7 @@ impl Layout {
     /// The layout Lease was read. True if what it says changed.
     pub(super) fn look(&mut self, record: &Arc<Record>, now: Instant) -> bool {
         let before = (self.record().map(|r| r.uid.clone()), self.note().cloned());
-        if self.known.look(record, now) == crate::elector::known::Look::Stale {
+        if self.known.look(record, crate::elector::known::How::Read, now) == crate::elector::known::Look::Stale {
             return false;
         }
         if let Some(note) = self.note() {

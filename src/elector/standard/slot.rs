@@ -2,7 +2,7 @@
 
 use crate::bucket::Bucket;
 use crate::clock::Instant;
-use crate::elector::known::{Known, Look};
+use crate::elector::known::{How, Known, Look};
 use crate::leader::tenure::Limits;
 use crate::leader::{Deadline, Reason, Saved, Term};
 use crate::lease::{LayoutId, Record, Spec};
@@ -157,8 +157,8 @@ impl Slot {
     }
 
     /// A version of the Lease was read.
-    pub(super) fn look(&mut self, record: &Arc<Record>, now: Instant) -> Look {
-        let look = self.known.look(record, now);
+    pub(super) fn look(&mut self, record: &Arc<Record>, how: How, now: Instant) -> Look {
+        let look = self.known.look(record, how, now);
         if look != Look::Stale {
             self.longest = self.longest.max(record.longest());
             if record.saved.is_some() {

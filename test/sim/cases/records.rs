@@ -5,6 +5,7 @@ use super::{S, bucket, held, init, judge, layout, ms, person, remove};
 use crate::world::{Character, World, timing};
 use kube::api::{Patch, PatchParams};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use serde_json::{Map, Value, json};
 
 /// A value of the pool, null (which removes the field), or nothing (which leaves it).
@@ -136,7 +137,14 @@ async fn run(seed: u64, edits: Vec<(u64, u32, Value, Option<Value>)>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    // The same cases in each run, as the seeds are: another RngSeed plays others.
+    #![proptest_config(ProptestConfig {
+        cases: 48,
+        failure_persistence: None,
+        max_shrink_iters: 200,
+        rng_seed: RngSeed::Fixed(20),
+        ..ProptestConfig::default()
+    })]
     #[test]
     fn records_with_fields_missing_or_absurd(
         seed in any::<u64>(),

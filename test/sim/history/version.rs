@@ -83,7 +83,10 @@ impl Version {
         let renewed = text("/spec/renewTime");
         let [vouch, release, made, layout] =
             ["holder", "release", "made", "layout"].map(|n| note(&format!("leasehold.dev/{n}")));
-        let said = |n: &Option<Value>| seconds(n.as_ref().and_then(|n| n.get("leaseDurationSeconds")));
+        // Of a later format only that it is one is understood.
+        let said = |n: &Option<Value>| {
+            seconds(n.as_ref().filter(|n| n["v"].as_u64() == Some(1)).and_then(|n| n.get("leaseDurationSeconds")))
+        };
         let spec_duration = seconds(lease.pointer("/spec/leaseDurationSeconds"));
         let uid = text("/metadata/uid");
         let released = holder.is_empty()

@@ -2,6 +2,7 @@
 
 use super::{Action, Answer, Ask, Core, Now, Reply, Target};
 use crate::clock::Instant;
+use crate::elector::known::How;
 use crate::elector::standard::layout::{Opening, Standing};
 use crate::elector::standard::slot::{Attempt, Basis, Holding, Phase};
 use crate::leader::tenure::Limits;
@@ -71,7 +72,7 @@ impl Core {
                 if revision > self.shown {
                     self.behind.get_or_insert((revision, now.at));
                 }
-                self.look(&record, now);
+                self.look(&record, How::Read, now);
                 if ask.writes {
                     self.wrote(at, &record, revision, now);
                 } else {

@@ -1,7 +1,7 @@
 //! What was seen: lists, changes and deletions of the Leases of this queue, in the order of the one watch.
 
 use super::{Core, Now, WENT_BACK};
-use crate::elector::known::{Known, Look};
+use crate::elector::known::{How, Known, Look};
 use crate::elector::standard::slot::{Basis, Phase};
 use crate::lease::{Record, Seen};
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ impl Core {
         }
         match seen {
             Seen::Listed { revision, records } => self.listed(*revision, records, now),
-            Seen::Changed(record) => self.look(record, now),
+            Seen::Changed(record) => self.look(record, How::Watched, now),
             Seen::Deleted(record) => self.gone(&record.name, record.revision, now),
             Seen::WentBack { from, to } => self.went_back(*from, *to),
         }
@@ -45,7 +45,7 @@ impl Core {
             self.gone(&name, revision, now);
         }
         for record in records {
-            self.look(record, now);
+            self.look(record, How::Read, now);
         }
     }
 
@@ -58,7 +58,7 @@ impl Core {
     }
 
     /// A version of a Lease of this queue was seen.
-    pub(super) fn look(&mut self, record: &Arc<Record>, now: Now) {
+    pub(super) fn look(&mut self, record: &Arc<Record>, how: How, now: Now) {
         if record.name == self.layout.name {
             self.layout.look(record, now.at);
             return;
@@ -76,9 +76,9 @@ impl Core {
         let vanished = known.record().is_some_and(|r| r.uid != record.uid && r.revision < record.revision);
         let look = if own {
             let at = self.by_name[&record.name];
-            self.slots[at].look(record, now.at)
+            self.slots[at].look(record, how, now.at)
         } else {
-            self.layout.strays.entry(record.name.clone()).or_default().look(record, now.at)
+            self.layout.strays.entry(record.name.clone()).or_default().look(record, how, now.at)
         };
         // Design 5.1: a bucket that is held, or that vanished, begins the wait of a first start anew.
         if look == Look::New && self.layout.opening.is_some() {
