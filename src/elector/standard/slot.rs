@@ -80,6 +80,8 @@ pub(super) enum Phase {
     Taking,
     /// Taken; the layout Lease is read before the term begins (design 6.1).
     Judging {
+        /// The revision of the take, which its token has: a stranger's label since then is no take (S9).
+        taken: u64,
         deadline: Arc<Deadline>,
         limits: Limits,
         layout: LayoutId,

@@ -141,7 +141,7 @@ impl Core {
         let limits = attempt.limits;
         let deadline = Deadline::at(attempt.sent + limits.renew_deadline);
         self.confirm(at, &attempt);
-        self.slots[at].phase = Phase::Judging { deadline, limits, layout, read: None };
+        self.slots[at].phase = Phase::Judging { taken: revision, deadline, limits, layout, read: None };
     }
 
     /// `attempt` is known to have landed.
@@ -242,7 +242,7 @@ impl Core {
         let ours = self.layout.ours();
         let (said, longest) = (self.layout.note().is_some(), self.layout.longest());
         for at in 0..self.slots.len() {
-            let Phase::Judging { deadline, limits, layout, read } = &self.slots[at].phase else { continue };
+            let Phase::Judging { taken, deadline, limits, layout, read } = &self.slots[at].phase else { continue };
             if *read != Some(number) {
                 continue;
             }
@@ -252,24 +252,24 @@ impl Core {
             // Where it says nothing there is nothing to judge by.
             let sound = said && self.slots[at].basis.holds(longest);
             let known = limits.lease_duration <= longest;
-            let (deadline, limits, layout) = (Arc::clone(deadline), *limits, layout.clone());
+            let (taken, deadline, limits, layout) = (*taken, Arc::clone(deadline), *limits, layout.clone());
             if sound {
                 self.slots[at].basis = Basis::Sound;
             }
             if in_force && sound && known && self.stopping.is_none() {
-                self.begin(at, deadline, limits, layout, now);
+                self.begin(at, taken, deadline, limits, layout, now);
             } else {
                 self.slots[at].phase = Phase::Releasing { until: now.at + self.settings.lease_duration };
             }
         }
     }
 
-    fn begin(&mut self, at: usize, deadline: Arc<Deadline>, limits: Limits, layout: LayoutId, now: Now) {
+    fn begin(&mut self, at: usize, taken: u64, deadline: Arc<Deadline>, limits: Limits, layout: LayoutId, now: Now) {
         let Some(record) = self.slots[at].known.record().cloned() else { return };
         let era = self.layout.note().map_or(0, |n| n.era);
         let term = Term::new(TermParts {
             bucket: self.slots[at].bucket.clone(),
-            token: Some(FencingToken::new(era, record.revision)),
+            token: Some(FencingToken::new(era, taken)),
             deadline: Arc::clone(&deadline),
             clock: Arc::clone(&self.clock),
             saved: record.saved.clone(),

@@ -548,6 +548,18 @@ fn s4_an_adoption_has_not_waited_again() {
     bench.given_back();
 }
 
+/// A label between a take and the read that judges it (seed 3281): the token is the take's revision, not the label's.
+#[test]
+fn s9_the_token_is_the_revision_of_the_take() {
+    let mut bench = Bench::seeded(15, 10, 2);
+    let (ask, draft) = replace(bench.asked(0));
+    let taken = bench.lands(ask, &draft);
+    let now = bench.now();
+    bench.core.seen(&Seen::Changed(Arc::new(landed(&draft, taken.revision + 7))), now);
+    bench.judged(layout(90, 15));
+    assert_eq!(bench.begun().token().map(|t| t.revision()), Some(taken.revision));
+}
+
 /// What was released by a record is nobody else's, whatever the queue's longest duration has become meanwhile.
 #[test]
 fn s4_what_was_released_is_held_after_a_raise() {
