@@ -557,7 +557,7 @@ fn s9_the_token_is_the_revision_of_the_take() {
     let now = bench.now();
     bench.core.seen(&Seen::Changed(Arc::new(landed(&draft, taken.revision + 7))), now);
     bench.judged(layout(90, 15));
-    assert_eq!(bench.begun().token().map(|t| t.revision()), Some(taken.revision));
+    assert_eq!(bench.begun().token().map(crate::leader::FencingToken::revision), Some(taken.revision));
 }
 
 /// What was released by a record is nobody else's, whatever the queue's longest duration has become meanwhile.
